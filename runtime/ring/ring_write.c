@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "ring/ring.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+_Static_assert(offsetof(struct tp_ring_header, checksum) == 124, "format.md");
+_Static_assert(offsetof(struct tp_ring_header, track) == 128, "format.md");
+_Static_assert(offsetof(struct tp_ring_header, head) == 256, "format.md");
+_Static_assert(offsetof(struct tp_ring_header, tail) == 384, "format.md");
+
+void tp_ring_header_init(struct tp_ring_header *header, const uint8_t uuid[16], uint32_t pid, uint32_t ring,
+                         uint32_t slot_count)
+{
+    memcpy(header->magic, TP_RING_MAGIC, sizeof(header->magic));
+    header->major = TP_RING_MAJOR;
+    header->minor = TP_RING_MINOR;
+    header->header_size = TP_RING_HEADER_BYTES;
+    memcpy(header->uuid, uuid, 16);
+    header->slot_size = TP_SLOT_BYTES;
+    header->slot_count = slot_count;
+    header->pid = pid;
+    header->ring = ring;
+    memset(header->reserved, 0, sizeof(header->reserved));
+    header->track = TP_RING_UNCLAIMED;
+    header->checksum = (uint32_t)XXH3_64bits(header, offsetof(struct tp_ring_header, checksum));
+}
