@@ -54,6 +54,7 @@ void tp_os_unmap(void *memory, size_t size);
 int tp_os_wipe_on_fork(void *memory, size_t size);
 int tp_os_dont_fork(void *memory, size_t size);
 
+void tp_os_exit_group(int status);
 uint32_t tp_os_pid(void);
 uint32_t tp_os_tid(void);
 uint32_t tp_os_parent_pid(void);

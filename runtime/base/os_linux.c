@@ -240,6 +240,11 @@ int tp_os_dont_fork(void *memory, size_t size)
     return (int)CALL(SYS_madvise, memory, size, MADV_DONTFORK);
 }
 
+void tp_os_exit_group(int status)
+{
+    CALL(SYS_exit_group, status);
+}
+
 uint32_t tp_os_pid(void)
 {
     return (uint32_t)CALL(SYS_getpid);
