@@ -102,13 +102,15 @@ void tp_agent_end(const char *reason, uint64_t wait_ns)
     if (atomic_load(&live->state) < TP_ARMED) { /* nothing happened: start and end are the recording */
         atomic_store(&live->state, TP_ENDED);
         tp_drain_end_idle(live, reason);
+    } else if (!tp_drain_end(live, reason, wait_ns)) {
         return;
     }
-    bool done = tp_drain_end(live, reason, wait_ns);
     uint32_t error = atomic_load(&live->said_full);
-    if (done && error && tp_log_same())
+    if (!tp_log_same())
+        return;
+    if (error)
         tp_log_warn("%s: some events could not be written: %s", live->dir, tp_error_text((int)error));
-    else if (done && tp_agent.root && tp_log_same())
+    else if (tp_agent.root)
         tp_log_info("recorded in %s", tp_agent.run_dir);
 }
 
@@ -241,9 +243,7 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
     int kept = errno;
 
     tp_real_find();
-    tp_log_open(TP_LOG_WARN);
     tp_config_read(&tp_agent.config, environment);
-    tp_log_open(tp_agent.config.log);
     if (tp_agent.config.help)
         tp_config_help(&tp_agent.config);
     if (!(tp_agent.config.source_mask >> TP_SOURCE_MALLOC & 1))

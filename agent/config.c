@@ -204,9 +204,14 @@ void tp_config_read(struct tp_config *config, char *const *environment)
     memset(config, 0, sizeof(*config));
     for (unsigned i = 0; i < VARIABLES; i++)
         variable_set(config, &variables[i], variables[i].fallback);
-    for (char *const *e = environment; e && *e; e++)
+    /* these two decide what is said of the others */
+    for (char *const *e = environment; e && *e; e++) {
         if (!strncmp(*e, "TPAGENT_RUN_DIR=", 16) && (*e)[16])
             config->inherited = true;
+        if (!strncmp(*e, "TPAGENT_LOG=", 12))
+            variable_set(config, find_variable(*e), *e + 12);
+    }
+    tp_log_open(config->log);
     for (char *const *e = environment; e && *e; e++) {
         if (strncmp(*e, "TPAGENT_", 8))
             continue;

@@ -32,6 +32,7 @@ struct tp_drain {
     struct tp_text meta; /* lines not yet written */
     int dir, ring_dir;   /* the drain thread's descriptors, else TP_OS_NO_DIR */
     const char *end_reason;
+    struct tp_tls ending; /* counters of the thread that ends the process */
     uint64_t clock_ns;  /* of the last clock line */
     uint64_t tick_ns;   /* of the last turn of once-a-second work */
     uint32_t early_clocks;
@@ -57,7 +58,7 @@ int tp_drain_open(struct tp_live *live)
         return -ENOMEM;
     tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
     d->dir = d->ring_dir = TP_OS_NO_DIR;
-    d->start_ns = d->clock_ns = d->tick_ns = tp_os_monotonic_ns();
+    d->start_ns = d->clock_ns = tp_os_monotonic_ns();
     live->drain = d;
     return 0;
 }
@@ -338,14 +339,15 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
                        tp_error_name(d->segments.error));
 }
 
-static void put_end_line(struct tp_live *live, struct tp_text *meta, const char *reason)
+/* @counters: of the thread that ends the process */
+static void put_end_line(struct tp_live *live, struct tp_text *meta, const char *reason, const struct tp_tls *counters)
 {
     const char *comma = "";
 
     tp_text_format(meta, "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu,\"alloc_calls\":%llu,\"allocated_bytes\":%llu,"
                          "\"freed_bytes\":%llu,\"tracks\":[",
-                   reason, (unsigned long long)tp_ticks(), (unsigned long long)tp_tls.alloc_calls,
-                   (unsigned long long)tp_tls.allocated_bytes, (unsigned long long)tp_tls.freed_bytes);
+                   reason, (unsigned long long)tp_ticks(), (unsigned long long)counters->alloc_calls,
+                   (unsigned long long)counters->allocated_bytes, (unsigned long long)counters->freed_bytes);
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
         if (atomic_load(&e->state) != TP_RING_USED || e->successor || meta->used > META_BYTES - 256)
@@ -408,7 +410,7 @@ static void finish(struct tp_live *live, const char *reason)
     write_meta(live);
     put_losses(live, &d->meta);
     bool whole = all_taken(live);
-    put_end_line(live, &d->meta, reason);
+    put_end_line(live, &d->meta, reason, &d->ending);
     write_meta(live);
     if (whole && !d->meta.used)
         remove_ring_files(live);
@@ -504,6 +506,7 @@ static void *drain_main(void *argument)
             tp_os_wait(&live->drain_bell, 1, sleep_for(fullest, d));
         atomic_store(&live->drain_bell, 0);
     }
+    tp_sources_tick();
     finish(live, d->end_reason);
     atomic_store(&live->drain_done, 1);
     tp_os_wake(&live->drain_done);
@@ -543,7 +546,7 @@ void tp_drain_end_idle(struct tp_live *live, const char *reason)
 
     tp_text_init(&text, buffer, sizeof(buffer));
     tp_recording_clock_line(&text);
-    put_end_line(live, &text, reason);
+    put_end_line(live, &text, reason, &tp_tls);
     tp_recording_meta(live, buffer, text.used);
     tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
 }
@@ -552,6 +555,7 @@ bool tp_drain_end(struct tp_live *live, const char *reason, uint64_t wait_ns)
 {
     uint64_t deadline = tp_os_monotonic_ns() + wait_ns;
 
+    live->drain->ending = tp_tls;
     if (atomic_load(&live->state) == TP_LIVE) {
         live->drain->end_reason = reason;
         atomic_store(&live->want, WANT_END);
