@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tpreport/model/function_event.h"
-#include "tpreport/model/stacks.h"
+#include "model/function_event.h"
+#include "model/stacks.h"
 
 struct tp_event_list;
 
@@ -45,7 +45,7 @@ struct tp_average {
     uint32_t overload_name;
     uint32_t input_shapes; /* text form; "" when not grouped by shapes */
     uint32_t use_device;
-    uint32_t stack;       /* stack id, and how many of its entries belong to the row */
+    uint32_t stack; /* stack id, and how many of its entries belong to the row */
     uint32_t stack_count;
     int32_t node_id;
     uint16_t flags; /* enum tp_event_flag */
@@ -63,11 +63,11 @@ struct tp_average_event {
     uint32_t stack;         /* full stack, innermost first; TP_STACK_EMPTY when there is none */
     uint32_t use_device;    /* string id, TP_STRING_NONE without a device */
     int32_t node_id;        /* -1 = none */
-    uint16_t flags;         /* ASYNC REMOTE LEGACY USER_ANNOTATION PYTHON_FUNCTION HAS_PARENT NO_FLOPS */
+    uint16_t flags; /* ASYNC REMOTE LEGACY USER_ANNOTATION PYTHON_FUNCTION HAS_PARENT NO_FLOPS */
     uint8_t device_type;
     uint8_t scope;
     int64_t start_ns, end_ns; /* with @sequence: the event's place in list order */
-    uint64_t sequence;        /* tie-breaker for equal times, any stable number (thread << 40 | n) */
+    uint64_t sequence; /* tie-breaker for equal times, any stable number (thread << 40 | n) */
     int64_t cpu_total_ns, cpu_self_ns;
     int64_t device_total_ns, device_self_ns;
     int64_t cpu_memory, cpu_memory_self;
@@ -104,8 +104,8 @@ int tp_averages_add(struct tp_averages *averages, const struct tp_average_event 
 
 /**
  * tp_averages_merge - add the groups of @from to @into
- * Context: offline, while no other thread uses either. Both were created with equal options; @from is unchanged.
- * Return: 0 or -ENOMEM.
+ * Context: offline, while no other thread uses either. Both were created with equal options; @from
+ * is unchanged. Return: 0 or -ENOMEM.
  */
 int tp_averages_merge(struct tp_averages *into, const struct tp_averages *from);
 
@@ -113,11 +113,11 @@ int tp_averages_merge(struct tp_averages *into, const struct tp_averages *from);
  * tp_averages_finish - the rows, ordered by each group's earliest member
  * @ret_rows: for free(); times in us as doubles, memory and counts as integers
  *
- * Python functions are left out unless the options include them. The aggregator is unchanged.
+ * Python functions are left out unless the options include them. More events may follow.
  *
  * Return: 0 or -ENOMEM.
  */
-int tp_averages_finish(const struct tp_averages *averages, struct tp_average **ret_rows,
+int tp_averages_finish(struct tp_averages *averages, struct tp_average **ret_rows,
                        size_t *ret_count);
 
 /**
@@ -125,7 +125,8 @@ int tp_averages_finish(const struct tp_averages *averages, struct tp_average **r
  * @key: string id of its name ("Total")
  * Its non-additive fields are those of the last event in list order.
  */
-void tp_averages_total(const struct tp_averages *averages, uint32_t key, struct tp_average *ret_row);
+void tp_averages_total(const struct tp_averages *averages, uint32_t key,
+                       struct tp_average *ret_row);
 
 /** tp_averages_event_count - events added so far, python functions included */
 uint64_t tp_averages_event_count(const struct tp_averages *averages);

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tpreport/model/number.h"
+#include "model/number.h"
 
 enum tp_device_type {
 #define TP_DEVICE_TYPE(id, name, accelerator) TP_DEVICE_##id,
-#include "tpreport/model/device_types.def"
+#include "model/device_types.def"
 #undef TP_DEVICE_TYPE
     TP_DEVICE_TYPES
 };
@@ -32,23 +32,23 @@ enum tp_event_flag {
     TP_EVENT_PYTHON_FUNCTION = 1u << 4,
     TP_EVENT_HAS_PARENT = 1u << 5,     /* set by the tree step */
     TP_EVENT_HAS_FWD_THREAD = 1u << 6, /* fwd_thread is not None */
-    TP_EVENT_FOLDED = 1u << 7,         /* merged into its parent of the same name; no longer listed */
-    TP_EVENT_NO_FLOPS = 1u << 8,       /* flops is None */
-    TP_EVENT_UNSET = 1u << 9,          /* an average without members: scope and annotation are None */
+    TP_EVENT_FOLDED = 1u << 7,   /* merged into its parent of the same name; no longer listed */
+    TP_EVENT_NO_FLOPS = 1u << 8, /* flops is None */
+    TP_EVENT_UNSET = 1u << 9,    /* an average without members: scope and annotation are None */
 };
 
 /* The numbers that an event stores. Times are microseconds, memory bytes. */
 enum tp_event_number {
     TP_EVENT_START,
     TP_EVENT_END,
-    TP_EVENT_SELF_CPU_TIME,    /* this and the next two: by tp_tree_times */
+    TP_EVENT_SELF_CPU_TIME, /* this and the next two: by tp_tree_times */
     TP_EVENT_DEVICE_TIME,
     TP_EVENT_SELF_DEVICE_TIME,
     TP_EVENT_CPU_MEMORY,
     TP_EVENT_DEVICE_MEMORY,
-    TP_EVENT_SELF_CPU_MEMORY,  /* this and the next: by tp_tree_times */
+    TP_EVENT_SELF_CPU_MEMORY, /* this and the next: by tp_tree_times */
     TP_EVENT_SELF_DEVICE_MEMORY,
-    TP_EVENT_FLOPS,            /* 0 when None */
+    TP_EVENT_FLOPS, /* 0 when None */
     TP_EVENT_NUMBERS
 };
 
@@ -82,12 +82,14 @@ struct tp_function_event {
 /** tp_function_event_init - every field at its default; id 0, name "", start and end integer 0 */
 void tp_function_event_init(struct tp_function_event *event);
 
-static inline struct tp_number tp_event_get(const struct tp_function_event *event, enum tp_event_number n)
+static inline struct tp_number tp_event_get(const struct tp_function_event *event,
+                                            enum tp_event_number n)
 {
     return (struct tp_number){.bits = event->numbers[n], .is_real = event->real_mask >> n & 1};
 }
 
-static inline void tp_event_set(struct tp_function_event *event, enum tp_event_number n, struct tp_number v)
+static inline void tp_event_set(struct tp_function_event *event, enum tp_event_number n,
+                                struct tp_number v)
 {
     event->numbers[n] = v.bits;
     event->real_mask = (uint16_t)((event->real_mask & ~(1u << n)) | (unsigned)v.is_real << n);

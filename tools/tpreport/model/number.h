@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * A number as the reference has it: an exact integer or a double. Integers stay integers through
- * additions and subtractions until a double joins or 64 bits are not enough; then it is a double. */
+ * additions and subtractions until a double joins or 64 bits are not enough; then it is a double.
+ */
 #ifndef TP_MODEL_NUMBER_H
 #define TP_MODEL_NUMBER_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lists of strings (call stacks, innermost first), each stored once; ids are equal iff the lists are. */
+ * Lists of strings (call stacks, innermost first), each stored once; ids are equal iff the lists
+ * are. */
 #ifndef TP_MODEL_STACKS_H
 #define TP_MODEL_STACKS_H
 
@@ -41,7 +42,8 @@ void tp_stacks_fini(struct tp_stacks *stacks);
  *
  * Return: 0, -ENOMEM or -TP_ELIMIT.
  */
-int tp_stacks_put(struct tp_stacks *stacks, const uint32_t *frames, uint32_t count, uint32_t *ret_id);
+int tp_stacks_put(struct tp_stacks *stacks, const uint32_t *frames, uint32_t count,
+                  uint32_t *ret_id);
 
 static inline uint32_t tp_stacks_count(const struct tp_stacks *stacks, uint32_t id)
 {

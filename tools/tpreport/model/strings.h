@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every string of a report, stored once; everything else carries 32-bit ids, equal iff the text is. */
+ * Every string of a report, stored once; everything else carries 32-bit ids, equal iff the text is.
+ */
 #ifndef TP_MODEL_STRINGS_H
 #define TP_MODEL_STRINGS_H
 
@@ -14,9 +15,10 @@ enum {
 };
 
 struct tp_string {
-    const char *bytes; /* valid UTF-8, terminated (and may hold NULs); stays put until fini */
-    uint32_t size;     /* bytes */
-    uint32_t length;   /* code points */
+    const char *bytes;    /* valid UTF-8, terminated (and may hold NULs); stays put until fini */
+    uint32_t size;        /* bytes */
+    uint32_t length : 31; /* code points */
+    uint32_t has_controls : 1; /* holds a control character other than a tab */
 };
 
 struct tp_strings {
@@ -46,10 +48,12 @@ void tp_strings_fini(struct tp_strings *strings);
  */
 int tp_strings_put(struct tp_strings *strings, const char *bytes, size_t size, uint32_t *ret_id);
 
-/** tp_strings_find - as put, but stores nothing. Return: the id, or TP_STRING_NONE if it is not there. */
+/** tp_strings_find - as put, but stores nothing. Return: the id, or TP_STRING_NONE if it is not
+ * there. */
 uint32_t tp_strings_find(const struct tp_strings *strings, const char *bytes, size_t size);
 
-/** tp_strings_get - borrow a string; TP_STRING_NONE reads as "". Context: any thread while nobody writes. */
+/** tp_strings_get - borrow a string; TP_STRING_NONE reads as "". Context: any thread while nobody
+ * writes. */
 static inline const struct tp_string *tp_strings_get(const struct tp_strings *strings, uint32_t id)
 {
     return &strings->items[id];
