@@ -14,6 +14,7 @@ struct tp_report {
     uint32_t *order;                   /* row number to index in averages or list; owned */
     size_t count;                      /* rows */
     uint32_t use_device;               /* string id: the list's */
+    uint32_t first_use_device;         /* ... of the first row before any sorting */
     bool profile_memory;
     bool with_flops;
 };
