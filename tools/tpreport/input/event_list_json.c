@@ -194,10 +194,12 @@ static int put_string(struct parser *p, const struct token *token, uint32_t *ret
 static int take_integer(struct parser *p, const struct token *token, int64_t low, int64_t high,
                         int64_t *ret, const char *expected)
 {
-    if (token->type != TOKEN_NUMBER || token->number.is_real || token->number.bits.integer < low ||
-        token->number.bits.integer > high)
+    int64_t value = token->type == TOKEN_NUMBER ? tp_number_truncate(token->number) : 0;
+
+    if (token->type != TOKEN_NUMBER || !tp_number_fits(token->number) || value < low ||
+        value > high)
         return fail_token(p, token, expected);
-    *ret = token->number.bits.integer;
+    *ret = value;
     return 1;
 }
 

@@ -479,32 +479,36 @@ int tp_table_write(const struct tp_report *report, const struct tp_view_options 
 
 /* ---- total: one value per line ---- */
 
+static void put_total_line(struct table *t, const struct tp_column *column, struct tp_number number)
+{
+    tp_buffer_format(&t->line, "%-26s", column->name);
+    tp_format_number(&t->line, number);
+    if (column->unit == TP_UNIT_US) {
+        tp_buffer_string(&t->line, " us  ");
+        tp_format_time(&t->line, number, t->options->time_unit);
+    } else if (column->unit == TP_UNIT_BYTES) {
+        tp_buffer_string(&t->line, " B  ");
+        tp_format_memory(&t->line, number);
+    }
+    end_line(t);
+}
+
 int tp_total_write(const struct tp_report *report, const struct tp_view_options *options,
                    struct tp_output *output, struct tp_diag *diag)
 {
+    struct table t = {.report = report, .options = options, .output = output};
     struct tp_average scratch;
     const struct tp_average *row = tp_report_row(report, 0, &scratch);
-    struct tp_buffer line = {0};
 
     (void)diag;
     for (int id = 0; id < TP_COLUMNS; id++) {
         const struct tp_column *column = tp_column_get(id);
-        struct tp_value value = column->value(row);
-        if (column->where != TP_WHERE_ROWS || value.kind != TP_VALUE_NUMBER ||
-            id == TP_COLUMN_SCOPE || id == TP_COLUMN_NODE_ID)
-            continue;
-        tp_buffer_format(&line, "%-26s", column->name);
-        tp_format_number(&line, value.number);
-        if (column->unit == TP_UNIT_US) {
-            tp_buffer_string(&line, " us  ");
-            tp_format_time(&line, value.number, options->time_unit);
-        } else if (column->unit == TP_UNIT_BYTES) {
-            tp_buffer_string(&line, " B  ");
-            tp_format_memory(&line, value.number);
-        }
-        tp_buffer_char(&line, '\n');
+        bool is_sum = column->where == TP_WHERE_ROWS &&
+                      (column->unit == TP_UNIT_US || column->unit == TP_UNIT_BYTES ||
+                       id == TP_COLUMN_COUNT || id == TP_COLUMN_FLOPS);
+        if (is_sum)
+            put_total_line(&t, column, column->value(row).number);
     }
-    tp_output_buffer(output, &line);
-    tp_buffer_fini(&line);
+    tp_buffer_fini(&t.line);
     return 0;
 }
