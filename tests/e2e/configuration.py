@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Variables: help, mistakes, limits of the place; what the agent says, and that the program runs on."""
+"""Variables: help, mistakes, limits of the place; what is said, and that the program runs on."""
 
 import os
 import resource
@@ -37,7 +37,8 @@ def none_is_inert():
         program = [
             PYTHON,
             "-c",
-            "import os; print(sorted(k for k in os.environ if 'TPAGENT_RUN' in k or 'INJECTION' in k or 'ITT' in k))",
+            "import os; parts = ('TPAGENT_RUN', 'INJECTION', 'ITT')\n"
+            "print(sorted(k for k in os.environ if any(p in k for p in parts)))",
         ]
         done = tap.run(program, tap.recorded_environment(out, TPAGENT_SOURCES="none"))
         tap.equal((done.stdout, done.stderr), (b"[]\n", b""), "output")
@@ -81,7 +82,8 @@ def file_size_limit():
             [
                 PYTHON,
                 "-c",
-                "import threading; t = threading.Thread(target=print, args=('hello',)); t.start(); t.join()",
+                "import threading; t = threading.Thread(target=print, args=('hello',))\n"
+                "t.start(); t.join()",
             ],
             tap.recorded_environment(out),
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)),

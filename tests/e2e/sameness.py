@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs behave the same with the agent as without: output, errors, exit status, signals, open descriptors."""
+"""The same with the agent as without: output, errors, exit status, signals, open descriptors."""
 
 import os
 import shutil
@@ -11,7 +11,11 @@ import tap
 WORKLOADS = os.environ["TPAGENT_WORKLOADS"]
 PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", "/usr/bin/python3")
 
-DESCRIPTORS = "import os; print(sorted((int(f), os.readlink('/proc/self/fd/'+f).split(':')[0]) for f in os.listdir('/proc/self/fd') if int(f) != 3))"
+DESCRIPTORS = """import os
+def target(f):
+    return os.readlink('/proc/self/fd/' + f).split(':')[0]
+print(sorted((int(f), target(f)) for f in os.listdir('/proc/self/fd') if int(f) != 3))
+"""
 
 
 def need(program):
@@ -55,8 +59,9 @@ def static_program_leaves_nothing():
 def git_log():
     with tap.folder() as repository:
         script = (
-            "git init -q . && git config user.email a@b && git config user.name n && echo x > f && git add f && "
-            "GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' git commit -qm m && "
+            "git init -q . && git config user.email a@b && git config user.name n && "
+            "echo x > f && git add f && export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' && "
+            "export GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' && git commit -qm m && "
             "git log --format=%H%n%s && git status --short && rm -rf .git f"
         )
         same("bash", "-c", f"cd {repository} && {script}")
@@ -110,7 +115,8 @@ def main():
         same,
         PYTHON,
         "-c",
-        "import threading, time; t=[threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(4)]; "
+        "import threading, time\n"
+        "t = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(4)]\n"
         "[x.start() for x in t]; [x.join() for x in t]\n" + DESCRIPTORS,
     )
     t.check(
@@ -118,7 +124,8 @@ def main():
         same,
         PYTHON,
         "-c",
-        "import subprocess,sys; print(subprocess.run([sys.executable,'-c',%r],capture_output=True).stdout)"
+        "import subprocess, sys\n"
+        "print(subprocess.run([sys.executable, '-c', %r], capture_output=True).stdout)"
         % DESCRIPTORS,
     )
     t.check("torch computes the same", torch_runs)

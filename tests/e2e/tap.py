@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Test Anything Protocol for the scripts of this folder: every claim is one line that meson counts."""
+"""Test Anything Protocol for the scripts of this folder: a claim is a line that meson counts."""
 
 import os
 import subprocess
