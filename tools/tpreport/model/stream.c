@@ -19,6 +19,7 @@ struct tp_stream_frame {
     struct tp_stream_frame *class_below;
     int64_t device_start;
     struct kids kids;
+    bool hidden; /* filtered by name or by window */
     bool has_held;
     struct tp_stream_range held; /* the only child, of the same name */
     struct kids held_kids;
@@ -93,6 +94,20 @@ static void take_out(struct tp_stream *stream, struct tp_stream_frame *frame)
         frame->below->above = frame->above;
 }
 
+static bool is_in_window(const struct tp_stream_config *config, int64_t ns)
+{
+    size_t low = 0, high = config->window_count;
+
+    while (low < high) { /* the first window that ends behind @ns */
+        size_t middle = low + (high - low) / 2;
+        if (config->windows[middle].to_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < config->window_count && config->windows[low].from_ns <= ns;
+}
+
 static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned kind,
                       uint64_t ticks)
 {
@@ -121,7 +136,10 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     frame->has_held = false;
     frame->class_below = stream->class_top[class_];
     stream->class_top[class_] = frame;
-    if (!range->name->filtered)
+    frame->hidden = range->name->filtered;
+    if (__builtin_expect(stream->config.window_count != 0, 0) && !frame->hidden)
+        frame->hidden = !is_in_window(&stream->config, range->start_ns);
+    if (!frame->hidden)
         put_on_top(stream, frame);
     stream->depth++;
     if (kind == TP_EVENT_OP_BEGIN && record[7] >> 8 & 1)
@@ -198,7 +216,7 @@ static int close_range(struct tp_stream *stream, unsigned class_, uint64_t ticks
 
     stream->class_top[class_] = frame->class_below;
     stream->depth--;
-    if (frame->range.name->filtered) {
+    if (frame->hidden) {
         stream->counts.filtered++;
     } else {
         if (frame->has_held) { /* the only child bears our name: its children are ours */
@@ -387,7 +405,7 @@ int tp_stream_finish(struct tp_stream *stream, uint64_t ticks)
         ticks = stream->ticks;
     while (stream->top && !error) { /* newest first; a class's newest may be a filtered one */
         unsigned c = stream->top->range.class_;
-        stream->counts.unfinished += !stream->class_top[c]->range.name->filtered;
+        stream->counts.unfinished += !stream->class_top[c]->hidden;
         error = close_range(stream, c, ticks, stream->counters, TP_STREAM_UNFINISHED);
     }
     for (unsigned c = 0; c < TP_CLASS_END && !error; c++) {

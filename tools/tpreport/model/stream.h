@@ -70,10 +70,17 @@ struct tp_stream_range {
     uint8_t how;       /* enum tp_stream_end */
 };
 
+/* A stretch of time [from_ns, to_ns). */
+struct tp_stream_window {
+    int64_t from_ns, to_ns;
+};
+
 struct tp_stream_config {
     const struct tp_clock *clock;
     const struct tp_stream_names *names;
     bool fold; /* merge only children that bear their parent's name */
+    const struct tp_stream_window *windows; /* ascending; ranges that begin in none are not there */
+    size_t window_count;                    /* 0: all are wanted */
     void *context;
     /* @range: valid during the call. Return: 0, or negative to end the track. */
     int (*range)(void *context, const struct tp_stream_range *range);
@@ -85,7 +92,8 @@ struct tp_stream_config {
 struct tp_stream_counts {
     uint64_t kinds[TP_EVENT_KIND_END];
     uint64_t ranges; /* finished, in whatever way */
-    uint64_t folded, filtered;
+    uint64_t folded;
+    uint64_t filtered; /* by name or by window */
     uint64_t unfinished;
     uint64_t cut_by_gap;
     uint64_t ends_without_begin;
