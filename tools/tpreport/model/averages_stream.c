@@ -10,8 +10,6 @@
 #include "model/group.h"
 #include "model/strings.h"
 
-__extension__ typedef __int128 wide; /* FLOPs of a day's training exceed 63 bits */
-
 /* What a row shows of one of its events, and where that one stands in list order. */
 struct member {
     int64_t start_ns, end_ns;
@@ -23,7 +21,7 @@ struct member {
 };
 
 struct sums {
-    wide flops;
+    tp_wide flops; /* of a day's training: more than 63 bits */
     int64_t cpu_total_ns, cpu_self_ns, device_total_ns, device_self_ns;
     int64_t cpu_memory, cpu_memory_self, device_memory, device_memory_self;
     uint64_t count;
@@ -212,13 +210,6 @@ static struct tp_number microseconds(int64_t ns)
     return tp_number_real((double)ns / 1000.0);
 }
 
-static struct tp_number narrow(wide value)
-{
-    if (value >= INT64_MIN && value <= INT64_MAX)
-        return tp_number_integer((int64_t)value);
-    return tp_number_real((double)value);
-}
-
 static void fill_row(const struct sums *sums, const struct member *member,
                      struct tp_average *ret_row)
 {
@@ -231,7 +222,7 @@ static void fill_row(const struct sums *sums, const struct member *member,
                  [TP_MEASURE_SELF_CPU_MEMORY] = tp_number_integer(sums->cpu_memory_self),
                  [TP_MEASURE_DEVICE_MEMORY] = tp_number_integer(sums->device_memory),
                  [TP_MEASURE_SELF_DEVICE_MEMORY] = tp_number_integer(sums->device_memory_self),
-                 [TP_MEASURE_FLOPS] = narrow(sums->flops),
+                 [TP_MEASURE_FLOPS] = tp_number_wide(sums->flops),
                  [TP_MEASURE_COUNT] = tp_number_integer((int64_t)sums->count)},
         .overload_name = member->overload_name,
         .input_shapes = member->input_shapes,

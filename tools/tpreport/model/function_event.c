@@ -7,6 +7,8 @@
 #include "model/stacks.h"
 #include "model/strings.h"
 
+_Static_assert(sizeof(struct tp_function_event) <= 200, "events are kept by the million");
+
 static const struct {
     const char *name;
     bool is_accelerator;
@@ -51,6 +53,18 @@ void tp_function_event_init(struct tp_function_event *event)
         .next_sibling = TP_NO_EVENT,
         .node_id = -1,
     };
+}
+
+void tp_event_set(struct tp_function_event *event, enum tp_event_number n, struct tp_number v)
+{
+    uint16_t bit = (uint16_t)(1u << n);
+    bool is_large = !v.is_real && !v.high && (int64_t)v.bits.low < 0;
+
+    if (!v.is_real && !is_large && !tp_number_fits(v))
+        v = tp_number_real(tp_number_to_double(v));
+    event->numbers[n] = v.bits;
+    event->real_mask = (uint16_t)(v.is_real ? event->real_mask | bit : event->real_mask & ~bit);
+    event->large_mask = (uint16_t)(is_large ? event->large_mask | bit : event->large_mask & ~bit);
 }
 
 struct tp_number tp_event_elapsed(const struct tp_function_event *event)

@@ -74,7 +74,8 @@ struct tp_function_event {
     int32_t node_id;
     int32_t device_index;
     uint16_t flags;      /* enum tp_event_flag */
-    uint16_t real_mask;  /* bit n: numbers[n] is a double */
+    uint16_t real_mask;  /* bit n: numbers[n] is a double; */
+    uint16_t large_mask; /* ... an integer of unsigned 64 bits; neither: of signed 64 bits */
     uint8_t device_type; /* enum tp_device_type */
     uint8_t scope;
 };
@@ -82,18 +83,20 @@ struct tp_function_event {
 /** tp_function_event_init - every field at its default; id 0, name "", start and end integer 0 */
 void tp_function_event_init(struct tp_function_event *event);
 
+/**
+ * tp_event_get, tp_event_set - a number of the event
+ * Integers from -2^63 to 2^64 - 1 are kept as they are, those beyond as doubles.
+ */
 static inline struct tp_number tp_event_get(const struct tp_function_event *event,
                                             enum tp_event_number n)
 {
-    return (struct tp_number){.bits = event->numbers[n], .is_real = event->real_mask >> n & 1};
+    bool is_real = event->real_mask >> n & 1, is_large = event->large_mask >> n & 1;
+    bool is_negative = !is_real && !is_large && (int64_t)event->numbers[n].low < 0;
+
+    return (struct tp_number){.bits = event->numbers[n], .high = -is_negative, .is_real = is_real};
 }
 
-static inline void tp_event_set(struct tp_function_event *event, enum tp_event_number n,
-                                struct tp_number v)
-{
-    event->numbers[n] = v.bits;
-    event->real_mask = (uint16_t)((event->real_mask & ~(1u << n)) | (unsigned)v.is_real << n);
-}
+void tp_event_set(struct tp_function_event *event, enum tp_event_number n, struct tp_number v);
 
 /** tp_event_elapsed - end - start; negative with a skewed clock */
 struct tp_number tp_event_elapsed(const struct tp_function_event *event);

@@ -8,22 +8,28 @@
 
 #include "base/error.h"
 
+_Static_assert(sizeof(struct tp_number) == 16, "numbers are kept by the million");
+
+struct tp_number tp_number_wide(tp_wide integer)
+{
+    tp_wide high = integer >> 64;
+
+    if (high < INT32_MIN || high > INT32_MAX)
+        return tp_number_real((double)integer);
+    return (struct tp_number){.bits = {.low = (uint64_t)integer}, .high = (int32_t)high};
+}
+
 struct tp_number tp_number_add(struct tp_number a, struct tp_number b)
 {
-    int64_t sum;
-
-    if (!a.is_real && !b.is_real && !__builtin_add_overflow(a.bits.integer, b.bits.integer, &sum))
-        return tp_number_integer(sum);
+    if (!a.is_real && !b.is_real)
+        return tp_number_wide(tp_number_to_wide(a) + tp_number_to_wide(b));
     return tp_number_real(tp_number_to_double(a) + tp_number_to_double(b));
 }
 
 struct tp_number tp_number_subtract(struct tp_number a, struct tp_number b)
 {
-    int64_t difference;
-
-    if (!a.is_real && !b.is_real &&
-        !__builtin_sub_overflow(a.bits.integer, b.bits.integer, &difference))
-        return tp_number_integer(difference);
+    if (!a.is_real && !b.is_real)
+        return tp_number_wide(tp_number_to_wide(a) - tp_number_to_wide(b));
     return tp_number_real(tp_number_to_double(a) - tp_number_to_double(b));
 }
 
@@ -31,12 +37,12 @@ double tp_number_divide(struct tp_number a, struct tp_number b)
 {
     if (!tp_number_sign(b))
         return 0.0;
-    if (!a.is_real && !b.is_real) /* both exact in 64 bits of mantissa, one rounding */
-        return (double)((long double)a.bits.integer / (long double)b.bits.integer);
+    if (!a.is_real && !b.is_real) /* 64 bits of mantissa: one rounding for all but huge ones */
+        return (double)((long double)tp_number_to_wide(a) / (long double)tp_number_to_wide(b));
     return tp_number_to_double(a) / tp_number_to_double(b);
 }
 
-static int compare_int(int64_t a, int64_t b)
+static int compare_wide(tp_wide a, tp_wide b)
 {
     return (a > b) - (a < b);
 }
@@ -48,49 +54,48 @@ static int compare_double(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* A double's integer part fits 64 bits here, so that nothing is rounded. */
-static int compare_int_double(int64_t a, double b)
+/* The double's integer part fits 128 bits here, so that nothing is rounded. */
+static int compare_wide_double(tp_wide a, double b)
 {
     if (isnan(b))
         return 1;
-    if (b >= 0x1p63)
+    if (b >= 0x1p96)
         return -1;
-    if (b < -0x1p63)
+    if (b < -0x1p96)
         return 1;
     double whole = trunc(b);
-    int order = compare_int(a, (int64_t)whole);
+    int order = compare_wide(a, (tp_wide)whole);
     return order ? order : compare_double(whole, b);
 }
 
 int tp_number_compare(struct tp_number a, struct tp_number b)
 {
     if (!a.is_real && !b.is_real)
-        return compare_int(a.bits.integer, b.bits.integer);
+        return compare_wide(tp_number_to_wide(a), tp_number_to_wide(b));
     if (a.is_real && b.is_real)
         return compare_double(a.bits.real, b.bits.real);
     if (b.is_real)
-        return compare_int_double(a.bits.integer, b.bits.real);
-    return -compare_int_double(b.bits.integer, a.bits.real);
+        return compare_wide_double(tp_number_to_wide(a), b.bits.real);
+    return -compare_wide_double(tp_number_to_wide(b), a.bits.real);
 }
 
 int tp_number_sign(struct tp_number n)
 {
     if (n.is_real)
         return (n.bits.real > 0) - (n.bits.real < 0);
-    return (n.bits.integer > 0) - (n.bits.integer < 0);
+    return n.high < 0 ? -1 : n.high > 0 || n.bits.low > 0;
 }
 
 int64_t tp_number_truncate(struct tp_number n)
 {
-    if (!n.is_real)
-        return n.bits.integer;
-    if (isnan(n.bits.real))
+    tp_wide wide;
+
+    if (n.is_real && isnan(n.bits.real))
         return 0;
-    if (n.bits.real >= 0x1p63)
-        return INT64_MAX;
-    if (n.bits.real < -0x1p63)
-        return INT64_MIN;
-    return (int64_t)n.bits.real;
+    if (n.is_real && fabs(n.bits.real) >= 0x1p64)
+        return n.bits.real < 0 ? INT64_MIN : INT64_MAX;
+    wide = n.is_real ? (tp_wide)n.bits.real : tp_number_to_wide(n);
+    return wide > INT64_MAX ? INT64_MAX : wide < INT64_MIN ? INT64_MIN : (int64_t)wide;
 }
 
 /* ---- the fewest digits ---- */
@@ -232,43 +237,59 @@ static size_t print_double(double value, char *buffer)
     return used;
 }
 
+static size_t print_wide(tp_wide value, char *buffer)
+{
+    char digits[TP_NUMBER_TEXT_MAX];
+    size_t count = 0, used = 0;
+    bool negative = value < 0;
+
+    do { /* digit by digit without negating, which the lowest one would not survive */
+        int digit = (int)(value % 10);
+        digits[count++] = (char)('0' + (digit < 0 ? -digit : digit));
+        value /= 10;
+    } while (value);
+    if (negative)
+        buffer[used++] = '-';
+    while (count)
+        buffer[used++] = digits[--count];
+    buffer[used] = '\0';
+    return used;
+}
+
 size_t tp_number_print(struct tp_number n, char *buffer)
 {
     if (n.is_real)
         return print_double(n.bits.real, buffer);
-    return (size_t)sprintf(buffer, "%lld", (long long)n.bits.integer);
+    if (tp_number_fits(n))
+        return (size_t)sprintf(buffer, "%lld", (long long)n.bits.low);
+    return print_wide(tp_number_to_wide(n), buffer);
 }
 
-static bool parse_integer(const char *text, size_t size, int64_t *ret)
+/* Decimal digits with an optional minus; false for anything else and beyond 96 bits. */
+static bool parse_integer(const char *text, size_t size, struct tp_number *ret)
 {
     bool negative = *text == '-';
-    int64_t value = 0;
+    tp_wide value = 0;
 
+    if (size > 32 || size == negative)
+        return false;
     for (size_t i = negative; i < size; i++) {
         if (text[i] < '0' || text[i] > '9')
             return false;
-        int digit = text[i] - '0';
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_sub_overflow(value, digit, &value)) /* downwards: holds the lowest one too */
-            return false;
+        value = value * 10 + (text[i] - '0');
     }
-    if (!negative && value == INT64_MIN)
-        return false;
-    *ret = negative ? value : -value;
-    return size > negative;
+    *ret = tp_number_wide(negative ? -value : value);
+    return !ret->is_real;
 }
 
 int tp_number_parse(const char *text, size_t size, struct tp_number *ret_number)
 {
     char stack[128], *copy = stack, *end;
-    int64_t integer;
 
     if (!size)
         return -TP_ESYNTAX;
-    if (parse_integer(text, size, &integer)) {
-        *ret_number = tp_number_integer(integer);
+    if (parse_integer(text, size, ret_number))
         return 0;
-    }
     if (size >= sizeof(stack)) {
         copy = malloc(size + 1);
         if (!copy)

@@ -23,6 +23,8 @@ int tp_report_init_events(struct tp_report *report, const struct tp_event_list *
     for (uint32_t i = tp_event_list_next(list, 0); i < list->count;
          i = tp_event_list_next(list, i + 1))
         order[report->count++] = i;
+    if (report->count)
+        report->first_use_device = list->events[order[0]].use_device;
     return 0;
 }
 
@@ -44,6 +46,8 @@ int tp_report_init_averages(struct tp_report *report, const struct tp_strings *s
     };
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
+    if (count)
+        report->first_use_device = averages[0].use_device;
     return 0;
 }
 
