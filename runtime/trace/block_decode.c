@@ -27,18 +27,19 @@ struct tp_block_decoder {
     ZSTD_DCtx *zstd;
     uint8_t *payload;
     size_t payload_room;
-    uint64_t *slots, *open; /* one record more than asked: where values of unknown records go */
+    uint64_t *slots, *open;
     size_t slots_room, open_room;
-    uint64_t *values;   /* of one column */
-    uint8_t *kinds;     /* of each record */
-    uint32_t *at;       /* first word of each record */
-    uint32_t *selected; /* the same for those of one kind */
+    uint64_t *values;                /* of one column */
+    uint64_t *common[TP_SLOT_WORDS]; /* words of each record's first slot */
+    uint8_t *kinds;                  /* of each record */
+    uint32_t *at;                    /* first word of each record */
+    uint32_t *selected;              /* the same for those of one kind */
     size_t records_room;
     struct fields fields[TP_EVENT_KIND_END];
     uint8_t kind_slots[256]; /* 0: unknown */
 };
 
-#define SPARE_WORDS 4 /* behind the last slot, for the common columns of unknown records */
+#define SPARE_WORDS 8 /* behind the last slot: records are laid out two slots at a time */
 
 /* What is being decoded, for messages. */
 struct place {
@@ -93,6 +94,8 @@ void tp_block_decoder_destroy(struct tp_block_decoder *decoder)
     free(decoder->slots);
     free(decoder->open);
     free(decoder->values);
+    for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
+        free(decoder->common[word]);
     free(decoder->at);
     free(decoder->kinds);
     free(decoder->selected);
@@ -139,6 +142,9 @@ static int make_room_records(struct tp_block_decoder *decoder, size_t need)
         return 0;
     decoder->records_room = 0;
     size_t size = round_up(need);
+    for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
+        if (!grow(&decoder->common[word], size * sizeof(uint64_t)))
+            return -ENOMEM;
     if (!grow(&decoder->values, size * sizeof(uint64_t)) || !grow(&decoder->kinds, size) ||
         !grow(&decoder->at, size * sizeof(uint32_t)) ||
         !grow(&decoder->selected, (size + 1) * sizeof(uint32_t)))
@@ -181,7 +187,7 @@ static uint64_t scatter_one(uint64_t *words, const uint32_t *at, uint64_t value,
 }
 
 static int put_column(struct tp_block_decoder *decoder, const struct section *section,
-                      const uint32_t *at, uint32_t count, const struct tp_field_info *field,
+                      uint32_t count, const struct tp_field_info *field,
                       const struct column *column, const struct place *place)
 {
     const char *wrong = tp_column_get(column->data, column->encoding, decoder->values, count);
@@ -189,9 +195,10 @@ static int put_column(struct tp_block_decoder *decoder, const struct section *se
     if (wrong)
         return fail(place, wrong, field->kind, field->column);
     uint64_t *words = section->slots + field->word;
-    uint64_t any = column->encoding == TP_ENCODING_CONST
-                       ? scatter_one(words, at, decoder->values[0], count, field->shift)
-                       : scatter(words, at, decoder->values, count, field->shift);
+    uint64_t any =
+        column->encoding == TP_ENCODING_CONST
+            ? scatter_one(words, decoder->selected, decoder->values[0], count, field->shift)
+            : scatter(words, decoder->selected, decoder->values, count, field->shift);
     if (any & ~field_mask(field))
         return fail(place, "value too wide", field->kind, field->column);
     return 0;
@@ -242,72 +249,139 @@ static const char *get_kinds(struct tp_block_decoder *decoder, const struct colu
         memset(decoder->kinds, (int)(values[0] & 0xff), count);
         return values[0] > 0xff ? "kind too wide" : NULL;
     }
+    uint8_t *const kinds = decoder->kinds;
     for (uint32_t i = 0; i < count; i++) {
         any |= values[i];
-        decoder->kinds[i] = (uint8_t)values[i];
+        kinds[i] = (uint8_t)values[i];
     }
     return any > 0xff ? "kind too wide" : NULL;
 }
 
-/* Unknown records have no slots: the values of their common columns go where nobody looks. */
-static void put_aside_unknown(struct tp_block_decoder *decoder, const struct section *section)
+/* ORs the values, shifted, into the words; or only shifts them where they lie. Returns the bits
+ * that some have. */
+static uint64_t merge_values(uint64_t *words, const uint64_t *values, uint32_t count,
+                             unsigned shift)
 {
-    for (uint32_t i = 0; i < section->records; i++)
-        if (!decoder->kind_slots[decoder->kinds[i]])
-            decoder->at[i] = section->slot_count * TP_SLOT_WORDS;
+    uint64_t any = 0;
+
+    if (words == values && !shift) {
+        for (uint32_t i = 0; i < count; i++)
+            any |= words[i];
+    } else if (words == values) {
+        for (uint32_t i = 0; i < count; i++) {
+            any |= words[i];
+            words[i] <<= shift;
+        }
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            any |= values[i];
+            words[i] |= values[i] << shift;
+        }
+    }
+    return any;
 }
 
-/* Where each record lies; clears the slots and sets the kinds. */
-static int lay_out(struct tp_block_decoder *decoder, struct section *section,
-                   const struct column *kinds, const struct place *place)
+/* A column of every record into its bits of decoder->common; @fresh: nothing is there yet. */
+static const char *merge_column(struct tp_block_decoder *decoder, const struct tp_field_info *field,
+                                const struct column *column, uint32_t count, bool fresh)
 {
-    const char *wrong = get_kinds(decoder, kinds, section->records);
-    uint64_t words = 0;
+    uint64_t *words = decoder->common[field->word], *values = fresh ? words : decoder->values;
+    const char *wrong = tp_column_get(column->data, column->encoding, values, count);
 
     if (wrong)
-        return fail(place, wrong, 0, 1);
-    for (uint32_t i = 0; i < section->records; i++) {
-        unsigned step = decoder->kind_slots[decoder->kinds[i]];
-        decoder->at[i] = (uint32_t)words;
-        words += step * TP_SLOT_WORDS;
-        section->unknown += !step;
+        return wrong;
+    if (column->encoding == TP_ENCODING_CONST)
+        for (uint32_t i = 1; i < count; i++)
+            values[i] = values[0];
+    uint64_t any = merge_values(words, values, count, field->shift);
+    return any & ~field_mask(field) ? "value too wide" : NULL;
+}
+
+static int merge_columns(struct tp_block_decoder *decoder, const struct column columns[FIELDS_MAX],
+                         uint32_t count, const struct place *place)
+{
+    const struct fields *fields = &decoder->fields[TP_EVENT_ALL];
+    bool used[TP_SLOT_WORDS] = {false};
+
+    for (unsigned i = 1; i < fields->count; i++) { /* the kinds, 0, are read */
+        const struct tp_field_info *field = &fields->first[i];
+        if (!columns[i].present)
+            continue;
+        const char *wrong = merge_column(decoder, field, &columns[i], count, !used[field->word]);
+        if (wrong)
+            return fail(place, wrong, field->kind, field->column);
+        used[field->word] = true;
     }
-    if (words / TP_SLOT_WORDS + section->unknown > section->slots_max)
+    for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
+        if (!used[word])
+            memset(decoder->common[word], 0, count * sizeof(uint64_t));
+    return 0;
+}
+
+/* All records with their common words, the rest zero. Unknown ones take no room: the next one is
+ * put over them. */
+static int lay_out(struct tp_block_decoder *decoder, struct section *section,
+                   const struct place *place)
+{
+    const uint64_t *const word0 = decoder->common[0], *const word1 = decoder->common[1];
+    const uint64_t *const word2 = decoder->common[2], *const word3 = decoder->common[3];
+    const uint8_t *const kinds = decoder->kinds, *const kind_slots = decoder->kind_slots;
+    uint64_t *const slots = section->slots;
+    uint32_t *const at = decoder->at;
+    uint64_t end = (uint64_t)section->slots_max * TP_SLOT_WORDS, used = 0;
+    uint32_t unknown = 0, count = section->records;
+
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned words = kind_slots[kinds[i]] * TP_SLOT_WORDS;
+        uint64_t *record = slots + used;
+        at[i] = (uint32_t)used;
+        used += words;
+        if (used > end)
+            return fail(place, "more records than slots", 0, 1);
+        record[0] = word0[i] | (uint64_t)kinds[i] << 56;
+        record[1] = word1[i];
+        record[2] = word2[i];
+        record[3] = word3[i];
+        memset(record + TP_SLOT_WORDS, 0, TP_SLOT_BYTES);
+        if (words > 2 * TP_SLOT_WORDS)
+            memset(record + 2 * TP_SLOT_WORDS, 0, (words - 2 * TP_SLOT_WORDS) * sizeof(uint64_t));
+        unknown += !words;
+    }
+    section->unknown = unknown;
+    section->slot_count = (uint32_t)(used / TP_SLOT_WORDS);
+    if (section->slot_count + unknown > section->slots_max)
         return fail(place, "more records than slots", 0, 1);
-    section->slot_count = (uint32_t)(words / TP_SLOT_WORDS);
-    if (section->unknown)
-        put_aside_unknown(decoder, section);
-    memset(section->slots, 0, (words + SPARE_WORDS) * sizeof(uint64_t));
-    for (uint32_t i = 0; i < section->records; i++)
-        section->slots[decoder->at[i]] = (uint64_t)decoder->kinds[i] << 56;
     return 0;
 }
 
 static uint32_t select_kind(struct tp_block_decoder *decoder, unsigned kind, uint32_t records)
 {
+    const uint8_t *const kinds = decoder->kinds;
+    const uint32_t *const at = decoder->at;
+    uint32_t *const selected = decoder->selected;
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < records; i++) {
-        decoder->selected[count] = decoder->at[i];
-        count += decoder->kinds[i] == kind;
+        selected[count] = at[i];
+        count += kinds[i] == kind;
     }
     return count;
 }
 
 static int put_columns(struct tp_block_decoder *decoder, const struct section *section,
-                       unsigned kind, const struct column columns[FIELDS_MAX], const uint32_t *at,
-                       uint32_t count, const struct place *place)
+                       unsigned kind, const struct column columns[FIELDS_MAX], uint32_t count,
+                       const struct place *place)
 {
     const struct fields *fields = &decoder->fields[kind];
     int error = 0;
 
-    for (unsigned i = kind ? 0 : 1; i < fields->count && count && !error; i++)
+    for (unsigned i = 0; i < fields->count && count && !error; i++)
         if (columns[i].present)
-            error = put_column(decoder, section, at, count, &fields->first[i], &columns[i], place);
+            error = put_column(decoder, section, count, &fields->first[i], &columns[i], place);
     return error;
 }
 
-/* The group of kind 0: first the kinds, then the other columns of every record. */
+/* The group of kind 0: the kinds, then the other columns of every record. */
 static int get_common_group(struct tp_block_decoder *decoder, struct section *section,
                             struct tp_wire_in *payload, const struct place *place)
 {
@@ -319,12 +393,13 @@ static int get_common_group(struct tp_block_decoder *decoder, struct section *se
         records != section->records)
         return fail(place, "first group", 0, 0);
     int error = find_columns(decoder, payload, 0, columns, place);
-    if (error)
+    if (error || !section->records)
         return error;
-    if (section->records)
-        error = lay_out(decoder, section, &columns[0], place);
-    return error ? error
-                 : put_columns(decoder, section, 0, columns, decoder->at, section->records, place);
+    const char *wrong = get_kinds(decoder, &columns[0], section->records);
+    if (wrong)
+        return fail(place, wrong, 0, 1);
+    error = merge_columns(decoder, columns, section->records, place);
+    return error ? error : lay_out(decoder, section, place);
 }
 
 static int get_group(struct tp_block_decoder *decoder, struct section *section,
@@ -345,7 +420,7 @@ static int get_group(struct tp_block_decoder *decoder, struct section *section,
     uint32_t count = select_kind(decoder, kind, section->records);
     if (records != count)
         return fail(place, "group's records", kind, 0);
-    return put_columns(decoder, section, kind, columns, decoder->selected, count, place);
+    return put_columns(decoder, section, kind, columns, count, place);
 }
 
 /* section->slots and slots_max are set. */

@@ -58,11 +58,13 @@ struct tp_block_encoder {
     uint32_t records;    /* of the section surveyed last */
     size_t payload_size; /* capacity */
     uint8_t *payload;
-    uint8_t *block;     /* header, then room for payload_size bytes and padding */
-    uint64_t *scratch;  /* a column's values */
-    uint32_t *at;       /* first slot of each record */
-    uint8_t *kinds;     /* and its kind */
-    uint32_t *selected; /* as at, of one kind */
+    uint8_t *block;                  /* header, then room for payload_size bytes and padding */
+    uint64_t *common[TP_SLOT_WORDS]; /* the words of each record's first slot, word by word */
+    uint64_t *words;                 /* one word of each record of a kind */
+    uint64_t *values;                /* a column of them */
+    uint32_t *at;                    /* first slot of each record */
+    uint8_t *kinds;                  /* and its kind */
+    uint32_t *selected;              /* as at, of one kind */
     ZSTD_CCtx *zstd;
     struct fields fields[TP_EVENT_KIND_END];
     uint32_t counts[256]; /* records of each kind */
@@ -117,7 +119,10 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
     encoder->payload_size = payload_worst((size_t)slots + TP_BLOCK_OPEN_MAX);
     encoder->payload = take(room, encoder->payload_size);
     encoder->block = take(room, TP_BLOCK_HEADER_BYTES + encoder->payload_size + 8);
-    encoder->scratch = take(room, section * sizeof(*encoder->scratch));
+    for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
+        encoder->common[word] = take(room, section * sizeof(uint64_t));
+    encoder->words = take(room, section * sizeof(uint64_t));
+    encoder->values = take(room, section * sizeof(uint64_t));
     encoder->at = take(room, section * sizeof(*encoder->at));
     encoder->kinds = take(room, section);
     encoder->selected = take(room, (section + 1) * sizeof(*encoder->selected));
@@ -170,14 +175,17 @@ struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uin
     return encoder->zstd ? encoder : NULL;
 }
 
-static inline __attribute__((always_inline)) void
-look_at_words(struct look *look, const struct tp_column_source *source, unsigned words)
+/* Of the records at @at, in one pass over all their words. */
+static inline __attribute__((always_inline)) void look_at_words(struct look *look,
+                                                                const uint64_t *slots,
+                                                                const uint32_t *at, uint32_t count,
+                                                                unsigned words)
 {
-    const uint64_t *first = source->slots + (size_t)source->at[0] * TP_SLOT_WORDS;
+    const uint64_t *first = slots + (size_t)at[0] * TP_SLOT_WORDS;
 
     memset(look, 0, sizeof(*look));
-    for (uint32_t i = 0; i < source->count; i++) {
-        const uint64_t *record = source->slots + (size_t)source->at[i] * TP_SLOT_WORDS;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t *record = slots + (size_t)at[i] * TP_SLOT_WORDS;
         for (unsigned w = 0; w < words; w++) {
             look->any[w] |= record[w];
             look->differ[w] |= record[w] ^ first[w];
@@ -186,19 +194,32 @@ look_at_words(struct look *look, const struct tp_column_source *source, unsigned
 }
 
 /* The usual lengths apart, so that the compiler keeps the words in registers. */
-static void look_at(struct look *look, const struct tp_column_source *source, unsigned words)
+static void look_at(struct look *look, const uint64_t *slots, const uint32_t *at, uint32_t count,
+                    unsigned words)
 {
     if (words == 4)
-        look_at_words(look, source, 4);
+        look_at_words(look, slots, at, count, 4);
     else if (words == 8)
-        look_at_words(look, source, 8);
+        look_at_words(look, slots, at, count, 8);
     else
-        look_at_words(look, source, words);
+        look_at_words(look, slots, at, count, words);
+}
+
+/* One word of each record of the kind selected last, side by side. */
+static const uint64_t *gather(struct tp_block_encoder *encoder, const uint64_t *slots,
+                              uint32_t count, unsigned word)
+{
+    const uint32_t *const at = encoder->selected;
+    uint64_t *const words = encoder->words;
+
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = slots[(size_t)at[i] * TP_SLOT_WORDS + word];
+    return words;
 }
 
 /* Returns the groups put: 0 when all columns are zero. */
 static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                          const struct tp_column_source *source, unsigned kind,
+                          const uint64_t *slots, unsigned kind, uint32_t count,
                           const struct look *look)
 {
     const struct fields *fields = &encoder->fields[kind];
@@ -206,16 +227,19 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
     unsigned columns = 0;
 
     tp_wire_put_u8(out, (uint8_t)kind);
-    tp_wire_put_varint(out, source->count);
+    tp_wire_put_varint(out, count);
     uint8_t *column_count = out->at;
     tp_wire_put_u8(out, 0);
-    for (uint32_t i = 0; i < fields->count && source->count; i++) {
+    for (uint32_t i = 0; i < fields->count && count; i++) {
         const struct tp_field_info *field = &fields->first[i];
         uint64_t mask = tp_field_mask(field), any = look->any[field->word] >> field->shift & mask;
         uint64_t differ = look->differ[field->word] >> field->shift & mask;
         if (!any)
             continue;
-        tp_column_put(out, source, field, any, differ, encoder->scratch);
+        const uint64_t *words = !differ                ? NULL
+                                : kind == TP_EVENT_ALL ? encoder->common[field->word]
+                                                       : gather(encoder, slots, count, field->word);
+        tp_column_put(out, field, words, count, any, differ, encoder->values);
         columns++;
     }
     if (!columns && kind != TP_EVENT_ALL) {
@@ -229,26 +253,33 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
 
 /*
  * Each record's place depends on the one before, so that the processor mostly waits here: all that
- * is wanted to know of the common words is collected on the way.
+ * is wanted of the common words is collected on the way.
  */
 static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint32_t slot_count)
 {
-    uint32_t slot = 0, records = 0;
+    uint64_t *const word0 = encoder->common[0], *const word1 = encoder->common[1];
+    uint64_t *const word2 = encoder->common[2], *const word3 = encoder->common[3];
+    uint32_t *const at = encoder->at;
+    uint8_t *const kinds = encoder->kinds;
     uint64_t any[TP_SLOT_WORDS] = {0}, differ[TP_SLOT_WORDS] = {0},
              before = slot_count ? slots[0] : 0;
     int64_t since_first = 0, latest = 0;
+    uint32_t slot = 0, records = 0;
 
     memset(encoder->counts, 0, sizeof(encoder->counts));
-    while (slot < slot_count) {
+    for (unsigned step; slot < slot_count; slot += step, records++) {
         const uint64_t *record = slots + (size_t)slot * TP_SLOT_WORDS;
         unsigned kind = tp_slot_kind(record);
-        unsigned step = encoder->kind_slots[kind];
+        step = encoder->kind_slots[kind];
         if (!step)
             return -TP_ECORRUPT;
-        encoder->at[records] = slot;
-        encoder->kinds[records++] = (uint8_t)kind;
+        at[records] = slot;
+        kinds[records] = (uint8_t)kind;
         encoder->counts[kind]++;
-        slot += step;
+        word0[records] = record[0];
+        word1[records] = record[1];
+        word2[records] = record[2];
+        word3[records] = record[3];
         for (unsigned w = 0; w < TP_SLOT_WORDS; w++) {
             any[w] |= record[w];
             differ[w] |= record[w] ^ slots[w];
@@ -266,35 +297,36 @@ static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint3
 
 static void select_kind(struct tp_block_encoder *encoder, unsigned kind)
 {
-    uint32_t count = 0;
+    const uint8_t *const kinds = encoder->kinds;
+    const uint32_t *const at = encoder->at;
+    uint32_t *const selected = encoder->selected;
+    uint32_t count = 0, records = encoder->records;
 
-    for (uint32_t i = 0; i < encoder->records; i++) {
-        encoder->selected[count] = encoder->at[i];
-        count += encoder->kinds[i] == kind;
+    for (uint32_t i = 0; i < records; i++) {
+        selected[count] = at[i];
+        count += kinds[i] == kind;
     }
 }
 
 static int put_section(struct tp_block_encoder *encoder, struct tp_wire_out *out,
                        const uint64_t *slots, uint32_t slot_count)
 {
-    struct tp_column_source source = {slots, encoder->at, 0};
     struct look look;
 
     if (survey(encoder, slots, slot_count))
         return -TP_ECORRUPT;
-    source.count = encoder->records;
-    tp_wire_put_varint(out, source.count);
+    tp_wire_put_varint(out, encoder->records);
     uint8_t *group_count = out->at;
     tp_wire_put_u8(out, 0);
-    unsigned groups = put_group(encoder, out, &source, TP_EVENT_ALL, &encoder->look);
-    source.at = encoder->selected;
+    unsigned groups =
+        put_group(encoder, out, slots, TP_EVENT_ALL, encoder->records, &encoder->look);
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        source.count = encoder->counts[kind];
-        if (!source.count || !encoder->fields[kind].count)
+        uint32_t count = encoder->counts[kind];
+        if (!count || !encoder->fields[kind].count)
             continue;
         select_kind(encoder, kind);
-        look_at(&look, &source, tp_kind_slots(kind) * TP_SLOT_WORDS);
-        groups += put_group(encoder, out, &source, kind, &look);
+        look_at(&look, slots, encoder->selected, count, tp_kind_slots(kind) * TP_SLOT_WORDS);
+        groups += put_group(encoder, out, slots, kind, count, &look);
     }
     if (out->full)
         return -TP_ELIMIT;

@@ -1,43 +1,97 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/column_decode.h"
 
-/* @count values of @width bytes, byte 0 of all first. One to three planes, the usual ones, take one
- * pass. */
-static void join_planes(const uint8_t *p, uint64_t *values, uint32_t count, unsigned width)
+/* Value i of @width planes at @p. */
+static inline __attribute__((always_inline)) uint64_t plane_value(const uint8_t *p, size_t count,
+                                                                  size_t i, unsigned width)
 {
-    const uint8_t *second = p + count, *third = second + count;
+    uint64_t value = 0;
 
-    switch (width) {
-    case 1:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = p[i];
-        return;
-    case 2:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = (uint32_t)(p[i] | second[i] << 8);
-        return;
-    case 3:
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = (uint32_t)(p[i] | second[i] << 8 | third[i] << 16);
-        return;
-    default:
-        memset(values, 0, count * sizeof(*values));
-        for (unsigned plane = 0; plane < width; plane++, p += count)
-            for (uint32_t i = 0; i < count; i++)
-                values[i] |= (uint64_t)p[i] << 8 * plane;
+    for (unsigned plane = 0; plane < width; plane++)
+        value |= (uint64_t)p[plane * count + i] << 8 * plane;
+    return value;
+}
+
+static inline __attribute__((always_inline)) void join(const uint8_t *p, uint64_t *values,
+                                                       size_t count, unsigned width)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = plane_value(p, count, i, width);
+}
+
+/* Differences of up to three bytes: first all that needs no order, which the compiler does several
+ * at a time. */
+static inline __attribute__((always_inline)) void
+join_small_differences(const uint8_t *p, uint64_t *values, size_t count, unsigned width,
+                       uint64_t before, unsigned shift)
+{
+    int32_t differences[256];
+
+    for (size_t at = 0, some; at < count; at += some) {
+        some = count - at < 256 ? count - at : 256;
+        for (size_t i = 0; i < some; i++) {
+            uint32_t v = 0;
+            for (unsigned plane = 0; plane < width; plane++)
+                v |= (uint32_t)p[plane * count + at + i] << 8 * plane;
+            differences[i] = (int32_t)(v >> 1 ^ (0 - (v & 1)));
+        }
+        for (size_t i = 0; i < some; i++)
+            values[at + i] = before += (uint64_t)(int64_t)differences[i] << shift;
     }
 }
 
+static void join_wide_differences(const uint8_t *p, uint64_t *values, size_t count, unsigned width,
+                                  uint64_t before, unsigned shift)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = before += tp_wire_unzigzag(plane_value(p, count, i, width)) << shift;
+}
+
+static const char *find_planes(struct tp_wire_in *data, uint32_t count, const uint8_t **ret_p,
+                               uint8_t *ret_width)
+{
+    if (!tp_wire_get_u8(data, ret_width) || *ret_width > 8)
+        return "width";
+    return tp_wire_get_bytes(data, (size_t)*ret_width * count, ret_p) ? NULL : "planes";
+}
+
+/* The usual widths apart, so that the compiler unrolls them. */
 static const char *get_planes(struct tp_wire_in *data, uint64_t *values, uint32_t count)
 {
     const uint8_t *p;
     uint8_t width;
+    const char *wrong = find_planes(data, count, &p, &width);
 
-    if (!tp_wire_get_u8(data, &width) || width > 8)
-        return "width";
-    if (!tp_wire_get_bytes(data, (size_t)width * count, &p))
-        return "planes";
-    join_planes(p, values, count, width);
+    if (wrong)
+        return wrong;
+    if (width == 1)
+        join(p, values, count, 1);
+    else if (width == 2)
+        join(p, values, count, 2);
+    else if (width == 3)
+        join(p, values, count, 3);
+    else
+        join(p, values, count, width);
+    return NULL;
+}
+
+static const char *get_plane_differences(struct tp_wire_in *data, uint64_t *values, uint32_t count,
+                                         uint64_t before, unsigned shift)
+{
+    const uint8_t *p;
+    uint8_t width;
+    const char *wrong = find_planes(data, count, &p, &width);
+
+    if (wrong)
+        return wrong;
+    if (width == 1)
+        join_small_differences(p, values, count, 1, before, shift);
+    else if (width == 2)
+        join_small_differences(p, values, count, 2, before, shift);
+    else if (width == 3)
+        join_small_differences(p, values, count, 3, before, shift);
+    else
+        join_wide_differences(p, values, count, width, before, shift);
     return NULL;
 }
 
@@ -76,20 +130,17 @@ static const char *get_plain(struct tp_wire_in *data, uint64_t *values, uint32_t
 static const char *get_differences(struct tp_wire_in *data, uint64_t *values, uint32_t count,
                                    bool planes)
 {
-    const char *wrong = NULL;
     uint8_t shift;
 
     if (!tp_wire_get_u8(data, &shift) || shift > 63)
         return "shift";
     if (!tp_wire_get_varint(data, &values[0]))
         return "first value";
-    if (planes)
-        wrong = get_planes(data, values + 1, count - 1);
-    else if (!tp_wire_get_varints(data, values + 1, count - 1))
-        wrong = "varints";
-    if (wrong)
-        return wrong;
     uint64_t value = values[0];
+    if (planes)
+        return get_plane_differences(data, values + 1, count - 1, value, shift);
+    if (!tp_wire_get_varints(data, values + 1, count - 1))
+        return "varints";
     for (uint32_t i = 1; i < count; i++)
         values[i] = value += tp_wire_unzigzag(values[i]) << shift;
     return NULL;

@@ -18,35 +18,34 @@ static unsigned width_of(uint64_t any)
     return any ? (71u - (unsigned)__builtin_clzll(any)) / 8 : 0;
 }
 
-static void gather(uint64_t *values, const struct tp_column_source *source,
-                   const struct tp_field_info *field)
+static void take_values(uint64_t *restrict values, const uint64_t *restrict words, uint32_t count,
+                        const struct tp_field_info *field)
 {
-    const uint64_t *words = source->slots + field->word;
-    const uint32_t *at = source->at;
     uint64_t mask = tp_field_mask(field);
     unsigned shift = field->shift;
 
-    for (uint32_t i = 0; i < source->count; i++)
-        values[i] = words[(size_t)at[i] * TP_SLOT_WORDS] >> shift & mask;
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = words[i] >> shift & mask;
 }
 
-/* The first value, then zigzag differences >> low (bits that are all zero). Returns the bits that
- * some have. */
-static uint64_t gather_differences(uint64_t *values, const struct tp_column_source *source,
-                                   const struct tp_field_info *field, unsigned low)
+/*
+ * The first value, then zigzag differences >> low; those bits of the differences are zero. Returns
+ * the bits that some difference has. (The sign comes and goes by logical shifts, which are there
+ * for several values at a time.)
+ */
+static uint64_t take_differences(uint64_t *restrict values, const uint64_t *restrict words,
+                                 uint32_t count, const struct tp_field_info *field, unsigned low)
 {
-    const uint64_t *words = source->slots + field->word;
-    const uint32_t *at = source->at;
     uint64_t mask = tp_field_mask(field), any = 0;
     unsigned shift = field->shift;
-    uint64_t before = words[(size_t)at[0] * TP_SLOT_WORDS] >> shift & mask;
 
-    values[0] = before;
-    for (uint32_t i = 1; i < source->count; i++) {
-        uint64_t value = words[(size_t)at[i] * TP_SLOT_WORDS] >> shift & mask;
-        values[i] = tp_wire_zigzag((uint64_t)((int64_t)(value - before) >> low));
-        any |= values[i];
-        before = value;
+    values[0] = words[0] >> shift & mask;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t difference = (words[i] >> shift & mask) - (words[i - 1] >> shift & mask);
+        uint64_t negative = difference >> 63;
+        uint64_t value = (difference ^ (0 - negative)) >> low << 1 | negative;
+        values[i] = value;
+        any |= value;
     }
     return any;
 }
@@ -142,78 +141,75 @@ static void put_runs(struct tp_wire_out *out, const uint64_t *values, uint32_t c
     }
 }
 
-static void put_delta(struct tp_wire_out *out, const struct tp_column_source *source,
-                      const struct tp_field_info *field, unsigned low, uint64_t *scratch)
-{
-    uint64_t any = gather_differences(scratch, source, field, low);
-
-    tp_wire_put_u8(out, (uint8_t)low);
-    tp_wire_put_varint(out, scratch[0]);
-    put_varints(out, scratch + 1, source->count - 1, 0, any);
-}
-
-static void put_planes_delta(struct tp_wire_out *out, const struct tp_column_source *source,
-                             const struct tp_field_info *field, unsigned low, uint64_t *scratch)
-{
-    uint64_t any = gather_differences(scratch, source, field, low);
-
-    tp_wire_put_u8(out, (uint8_t)low);
-    tp_wire_put_varint(out, scratch[0]);
-    put_planes(out, scratch + 1, source->count - 1, 0, width_of(any));
-}
-
 /* The data of values that are not all equal. Returns the encoding. */
-static enum tp_encoding put_values(struct tp_wire_out *out, const struct tp_column_source *source,
-                                   const struct tp_field_info *field, uint64_t any, uint64_t differ,
-                                   uint64_t *scratch)
+static enum tp_encoding put_values(struct tp_wire_out *out, const struct tp_field_info *field,
+                                   uint64_t *values, uint32_t count, uint64_t any)
 {
-    unsigned shift = (unsigned)__builtin_ctzll(any), low = (unsigned)__builtin_ctzll(differ);
+    unsigned shift = (unsigned)__builtin_ctzll(any);
 
     switch (field->encoding) {
     case TP_ENCODING_VARINT:
-        gather(scratch, source, field);
         tp_wire_put_u8(out, (uint8_t)shift);
-        put_varints(out, scratch, source->count, shift, any >> shift);
+        put_varints(out, values, count, shift, any >> shift);
         return TP_ENCODING_VARINT;
-    case TP_ENCODING_DELTA:
-        put_delta(out, source, field, low, scratch);
-        return TP_ENCODING_DELTA;
     case TP_ENCODING_PLANES:
-        gather(scratch, source, field);
         tp_wire_put_u8(out, (uint8_t)shift);
-        put_planes(out, scratch, source->count, shift, width_of(any >> shift));
+        put_planes(out, values, count, shift, width_of(any >> shift));
         return TP_ENCODING_PLANES;
-    case TP_ENCODING_PLANES_DELTA:
-        put_planes_delta(out, source, field, low, scratch);
-        return TP_ENCODING_PLANES_DELTA;
-    default:
-        gather(scratch, source, field);
-        if (field->encoding == TP_ENCODING_RUNS && has_long_runs(scratch, source->count)) {
-            put_runs(out, scratch, source->count);
+    case TP_ENCODING_RUNS:
+        if (has_long_runs(values, count)) {
+            put_runs(out, values, count);
             return TP_ENCODING_RUNS;
         }
-        put_raw(out, scratch, source->count, width_of(any));
-        return TP_ENCODING_RAW;
+        break;
     }
+    put_raw(out, values, count, width_of(any));
+    return TP_ENCODING_RAW;
+}
+
+/* @values: the first value, then differences >> low that have no other bits than @any. */
+static void put_differences(struct tp_wire_out *out, const struct tp_field_info *field,
+                            const uint64_t *values, uint32_t count, uint64_t any, unsigned low)
+{
+    tp_wire_put_u8(out, (uint8_t)low);
+    tp_wire_put_varint(out, values[0]);
+    if (field->encoding == TP_ENCODING_DELTA)
+        put_varints(out, values + 1, count - 1, 0, any);
+    else
+        put_planes(out, values + 1, count - 1, 0, width_of(any));
+}
+
+static enum tp_encoding put_data(struct tp_wire_out *out, const struct tp_field_info *field,
+                                 const uint64_t *words, uint32_t count, uint64_t any,
+                                 uint64_t differ, uint64_t *values)
+{
+    if (!differ) {
+        tp_wire_put_varint(out, any);
+        return TP_ENCODING_CONST;
+    }
+    if (field->encoding == TP_ENCODING_DELTA || field->encoding == TP_ENCODING_PLANES_DELTA) {
+        unsigned low = (unsigned)__builtin_ctzll(differ);
+        uint64_t some = take_differences(values, words, count, field, low);
+        put_differences(out, field, values, count, some, low);
+        return field->encoding;
+    }
+    take_values(values, words, count, field);
+    return put_values(out, field, values, count, any);
 }
 
 /* The data goes first and moves to make room for its size: that is shorter than a size of fixed
  * width. */
-void tp_column_put(struct tp_wire_out *out, const struct tp_column_source *source,
-                   const struct tp_field_info *field, uint64_t any, uint64_t differ,
-                   uint64_t *scratch)
+void tp_column_put(struct tp_wire_out *out, const struct tp_field_info *field,
+                   const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
+                   uint64_t *values)
 {
     uint8_t length[TP_VARINT_BYTES];
     struct tp_wire_out length_out = {length, length + sizeof(length), false};
-    enum tp_encoding encoding = TP_ENCODING_CONST;
 
     tp_wire_put_u8(out, field->column);
-    tp_wire_put_u8(out, TP_ENCODING_CONST);
+    tp_wire_put_u8(out, 0);
     uint8_t *data = out->at;
-    if (!differ)
-        tp_wire_put_varint(out, any);
-    else
-        encoding = put_values(out, source, field, any, differ, scratch);
+    enum tp_encoding encoding = put_data(out, field, words, count, any, differ, values);
     size_t size = (size_t)(out->at - data);
     tp_wire_put_varint(&length_out, size);
     size_t length_size = (size_t)(length_out.at - length);
