@@ -10,6 +10,7 @@
 #include "intern.h"
 #include "record.h"
 #include "recording.h"
+#include "scope.h"
 
 #define TABLE_MASK (TP_NAME_TABLE - 1u)
 #define PROBES_MAX 4096u
@@ -120,33 +121,59 @@ uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
     return id;
 }
 
-/* A signal handler may come in between and use the same line: the key goes first and comes back last. */
-static void remember(struct tp_name_cache *line, const void *key, const struct tp_name_record *record)
+/*
+ * A line is one pointer to a name's record, which never changes: whatever a signal handler puts there meanwhile, the
+ * comparison and the id are of the same name.
+ */
+static inline struct tp_name_cache *line_of(const struct tp_thread *t, const void *text, uintptr_t salt)
 {
-    line->key = NULL;
-    atomic_signal_fence(memory_order_seq_cst);
-    line->text = (const char *)(record + 1);
-    line->length = record->length;
-    line->id = record->id;
-    atomic_signal_fence(memory_order_seq_cst);
-    line->key = key;
+    return &t->names[((uintptr_t)text ^ salt << 50) * UINT64_C(0x9e3779b97f4a7c15) >> 55];
+}
+
+/* Whether the terminated @text is the @size bytes at @copy. Never reads past the text's end. */
+static inline bool same_text(const char *text, const char *copy, uint32_t size)
+{
+    return !strncmp(text, copy, size) && !text[size];
 }
 
 uint32_t tp_intern_text(enum tp_name_kind kind, const char *text)
 {
     if (tp_unlikely(!tp_names_ready()))
         return TP_NAME_NONE;
-    struct tp_name_cache *cache = tp_tls.thread->names;
-    uint64_t mixed = ((uintptr_t)text ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
-    struct tp_name_cache *line = &cache[mixed >> 55];
-    const void *key = (const void *)((uintptr_t)text ^ (uint64_t)kind << 56);
+    struct tp_name_cache *line = line_of(tp_tls.thread, text, kind);
+    const struct tp_name_record *record = atomic_load_explicit(&line->record, memory_order_relaxed);
 
-    if (tp_likely(line->key == key && !strncmp(text, line->text, line->length) && !text[line->length]))
-        return line->id;
+    if (tp_likely(record && record->kind == kind && same_text(text, (const char *)(record + 1), record->length)))
+        return record->id;
     size_t size = strlen(text);
     uint32_t id;
-    const struct tp_name_record *record = tp_intern_record(kind, text, size, &id);
+    record = tp_intern_record(kind, text, size, &id);
     if (record && record->length == size)
-        remember(line, key, record);
+        atomic_store_explicit(&line->record, record, memory_order_relaxed);
+    return id;
+}
+
+static inline bool same_scoped(const struct tp_name_record *record, const struct tp_scope *scope, const char *text)
+{
+    const char *bytes = (const char *)(record + 1);
+    uint32_t before = scope->length + 1;
+
+    return record->kind == TP_NAME_SCOPED && record->length >= before && !bytes[scope->length] &&
+           !memcmp(bytes, scope->name, scope->length) && same_text(text, bytes + before, record->length - before);
+}
+
+uint32_t tp_intern_scoped(const struct tp_scope *scope, const char *text)
+{
+    if (tp_unlikely(!tp_names_ready()))
+        return TP_NAME_NONE;
+    struct tp_name_cache *line = line_of(tp_tls.thread, text, TP_NAME_SCOPED + scope->number);
+    const struct tp_name_record *record = atomic_load_explicit(&line->record, memory_order_relaxed);
+
+    if (tp_likely(record && same_scoped(record, scope, text)))
+        return record->id;
+    size_t size = strlen(text);
+    uint32_t id = tp_scope_record(scope, text, size, &record);
+    if (record && record->length == scope->length + 1 + size)
+        atomic_store_explicit(&line->record, record, memory_order_relaxed);
     return id;
 }

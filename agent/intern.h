@@ -12,6 +12,11 @@
 const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes, size_t size,
                                               uint32_t *ret_id);
 
+struct tp_scope;
+
+/** tp_intern_scoped - as tp_intern_text, for a name in a domain (scope.h) */
+uint32_t tp_intern_scoped(const struct tp_scope *scope, const char *text);
+
 /**
  * tp_names_ready - make sure that the calling thread has its control block and the process its names
  *
