@@ -188,7 +188,7 @@ int tp_nvtx_domain_pop(const struct tp_scope *domain)
     uint32_t depth = tp_record_depth(TP_CLASS_NVTX);
 
     if (!depth)
-        return tp_may_record() ? TP_NVTX_NO_RANGE : TP_NVTX_NOT_TRACKED;
+        return tp_recording() ? TP_NVTX_NO_RANGE : TP_NVTX_NOT_TRACKED;
     if (has_domains)
         return pop_in_domain(domain, depth);
     if (domain)
