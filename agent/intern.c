@@ -15,12 +15,13 @@
 #define TABLE_MASK (TP_NAME_TABLE - 1u)
 #define PROBES_MAX 4096u
 
+/* 8 bytes behind every name are readable, too: texts are compared in words. */
 static uint64_t claim_room(struct tp_live *live, uint64_t bytes)
 {
     uint64_t used = atomic_load_explicit(&live->names.used, memory_order_relaxed);
 
     do {
-        if (used + bytes > atomic_load_explicit(&live->names.allocated, memory_order_acquire))
+        if (used + bytes + 8 > atomic_load_explicit(&live->names.allocated, memory_order_acquire))
             return 0;
     } while (!atomic_compare_exchange_weak_explicit(&live->names.used, &used, used + bytes, memory_order_relaxed,
                                                     memory_order_relaxed));
@@ -125,32 +126,27 @@ uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
  * A line is one pointer to a name's record, which never changes: whatever a signal handler puts there meanwhile, the
  * comparison and the id are of the same name.
  */
-static inline struct tp_name_cache *line_of(const struct tp_thread *t, const void *text, uintptr_t salt)
-{
-    return &t->names[((uintptr_t)text ^ salt << 50) * UINT64_C(0x9e3779b97f4a7c15) >> 55];
-}
-
-/* Whether the terminated @text is the @size bytes at @copy. Never reads past the text's end. */
-static inline bool same_text(const char *text, const char *copy, uint32_t size)
-{
-    return !strncmp(text, copy, size) && !text[size];
-}
-
 uint32_t tp_intern_text(enum tp_name_kind kind, const char *text)
 {
     if (tp_unlikely(!tp_names_ready()))
         return TP_NAME_NONE;
-    struct tp_name_cache *line = line_of(tp_tls.thread, text, kind);
-    const struct tp_name_record *record = atomic_load_explicit(&line->record, memory_order_relaxed);
-
-    if (tp_likely(record && record->kind == kind && same_text(text, (const char *)(record + 1), record->length)))
-        return record->id;
+    uint32_t id = tp_intern_known(kind, text);
+    if (tp_likely(id))
+        return id;
     size_t size = strlen(text);
-    uint32_t id;
-    record = tp_intern_record(kind, text, size, &id);
+    const struct tp_name_record *record = tp_intern_record(kind, text, size, &id);
     if (record && record->length == size)
-        atomic_store_explicit(&line->record, record, memory_order_relaxed);
+        atomic_store_explicit(&tp_name_line(tp_tls.thread, text, kind)->record, record, memory_order_relaxed);
     return id;
+}
+
+/* Both are ours, with readable bytes up to the next multiple of 8 behind them. */
+static inline bool same_bytes(const char *a, const char *b, size_t size)
+{
+    for (; size >= 8; a += 8, b += 8, size -= 8)
+        if (tp_word_at(a) != tp_word_at(b))
+            return false;
+    return !size || !((tp_word_at(a) ^ tp_word_at(b)) << (64 - 8 * size));
 }
 
 static inline bool same_scoped(const struct tp_name_record *record, const struct tp_scope *scope, const char *text)
@@ -159,14 +155,14 @@ static inline bool same_scoped(const struct tp_name_record *record, const struct
     uint32_t before = scope->length + 1;
 
     return record->kind == TP_NAME_SCOPED && record->length >= before && !bytes[scope->length] &&
-           !memcmp(bytes, scope->name, scope->length) && same_text(text, bytes + before, record->length - before);
+           same_bytes(bytes, scope->name, scope->length) && tp_same_text(text, bytes + before, record->length - before);
 }
 
 uint32_t tp_intern_scoped(const struct tp_scope *scope, const char *text)
 {
     if (tp_unlikely(!tp_names_ready()))
         return TP_NAME_NONE;
-    struct tp_name_cache *line = line_of(tp_tls.thread, text, TP_NAME_SCOPED + scope->number);
+    struct tp_name_cache *line = tp_name_line(tp_tls.thread, text, TP_NAME_SCOPED + scope->number);
     const struct tp_name_record *record = atomic_load_explicit(&line->record, memory_order_relaxed);
 
     if (tp_likely(record && same_scoped(record, scope, text)))

@@ -11,6 +11,7 @@
 #include "source/nvtx/nvtx.h"
 
 #include "agent.h"
+#include "intern.h"
 #include "points.h"
 #include "sources.h"
 
@@ -26,17 +27,13 @@ static uint16_t short_number(const struct tp_scope *domain)
     return !domain ? 0 : domain->number < OWED ? (uint16_t)domain->number : OWED - 1;
 }
 
-/* The level of the range that begins now, counted within its domain, and where it is noted. */
-static int enter_level(const struct tp_scope *domain)
+/* Note the domain of the range that begins at @depth. Return: its level within its domain. */
+static __attribute__((noinline)) int enter_level(const struct tp_scope *domain, uint32_t depth)
 {
-    uint32_t depth = tp_record_depth(TP_CLASS_NVTX);
-
-    if (domain && !has_domains)
-        has_domains = true;
-    if (tp_likely(!has_domains))
-        return (int)depth;
     uint16_t *levels = level_domains[tp_tls.thread->index], number = short_number(domain);
     int same = 0;
+
+    has_domains = true;
     for (uint32_t i = 0; i < depth && i < LEVELS; i++)
         same += levels[i] == number;
     if (depth < LEVELS)
@@ -44,16 +41,21 @@ static int enter_level(const struct tp_scope *domain)
     return same;
 }
 
-static int push(const struct tp_scope *domain, uint32_t name)
+static inline int push(const struct tp_scope *domain, uint32_t name)
 {
-    int level = enter_level(domain);
+    uint32_t depth = tp_record_depth(TP_CLASS_NVTX);
+    int level = tp_unlikely(domain || has_domains) ? enter_level(domain, depth) : (int)depth;
+
     tp_record_begin(TP_EVENT_NVTX_PUSH, TP_CLASS_NVTX, name);
     return level;
 }
 
 int tp_nvtx_push(const char *message)
 {
-    return tp_may_record() ? push(NULL, tp_scope_text(NULL, message)) : TP_NVTX_NOT_TRACKED;
+    if (tp_unlikely(!tp_may_record()))
+        return TP_NVTX_NOT_TRACKED;
+    uint32_t name = message ? tp_intern_known(TP_NAME_TEXT, message) : TP_NAME_NONE;
+    return push(NULL, tp_likely(name) ? name : tp_scope_text(NULL, message));
 }
 
 int tp_nvtx_push_wide(const wchar_t *message)
@@ -128,7 +130,8 @@ int tp_nvtx_domain_push_ex(const struct tp_scope *domain,
         .words = {(uint64_t)extras.color << 32 | extras.category, extras.payload_type,
                   extras.payload, 0},
     };
-    int level = enter_level(domain);
+    uint32_t depth = tp_record_depth(TP_CLASS_NVTX);
+    int level = domain || has_domains ? enter_level(domain, depth) : (int)depth;
     tp_record_write(&record);
     return level;
 }
