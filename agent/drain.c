@@ -289,6 +289,10 @@ static void once_a_second(struct tp_live *live, uint64_t now_ns)
 
 void tp_drain_here(struct tp_live *live)
 {
+    const struct tp_segments *segments = &live->drain->segments;
+
+    if (segments->error && tp_os_monotonic_ns() < segments->retry_ns)
+        return;
     if (tp_os_pid() != live->pid || !take_lock(live))
         return;
     drain_pass(live, false, false);
@@ -296,6 +300,11 @@ void tp_drain_here(struct tp_live *live)
     write_meta(live);
     tp_segments_close(live, &live->drain->segments, false);
     atomic_store_explicit(&live->drain_lock, 0, memory_order_release);
+}
+
+void tp_drain_retry_now(struct tp_live *live)
+{
+    live->drain->segments.retry_ns = 0;
 }
 
 /* --- the end -------------------------------------------------------------------------------------------- */
@@ -396,6 +405,7 @@ static void finish(struct tp_live *live, const char *reason)
 {
     struct tp_drain *d = live->drain;
 
+    tp_drain_retry_now(live);
     drain_pass(live, true, false);
     stop_writers(live);
     for (int i = 0; i < 3; i++) /* a track may go through several rings */

@@ -29,6 +29,9 @@ void tp_drain_here(struct tp_live *live);
  */
 int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread);
 
+/** tp_drain_retry_now - forget that the disk refused a block a moment ago. Context: drainer. */
+void tp_drain_retry_now(struct tp_live *live);
+
 /** tp_drain_end_idle - the `end` line of a process that has a directory and no event. Context: exit path. */
 void tp_drain_end_idle(struct tp_live *live, const char *reason);
 

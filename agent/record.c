@@ -9,25 +9,31 @@
 /* So many records refused in a row because `busy` was set: a handler has jumped away in the midst of one. */
 #define BUSY_IS_STALE 1024
 
+/* `careful` from what it stands for; a signal handler in between can only set it. */
 static void set_careful(struct tp_thread *t)
 {
     uint32_t skipped = 0;
 
+    t->careful = 0;
+    atomic_signal_fence(memory_order_seq_cst);
     for (unsigned i = 0; i < TP_CLASS_END; i++)
         skipped |= t->skip[i];
-    t->careful = skipped || t->lost_count ||
-                 atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED;
+    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) ||
+        atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
+        t->careful = 1;
 }
 
+/* Atomic: a signal handler may lose records while its thread is counting some. */
 static void count_lost(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
 {
-    if (!t->lost_count)
+    uint64_t kind = record->kind < 64 ? UINT64_C(1) << record->kind : 0;
+
+    if (!atomic_fetch_add_explicit(&t->lost_count, 1, memory_order_relaxed))
         t->lost_first_ticks = ticks;
-    t->lost_count++;
-    t->lost_kinds |= record->kind < 64 ? UINT64_C(1) << record->kind : 0;
-    t->dropped++;
+    atomic_fetch_or_explicit(&t->lost_kinds, kind, memory_order_relaxed);
+    uint64_t dropped = 1 + atomic_fetch_add_explicit(&t->dropped, 1, memory_order_relaxed);
     if (t->ring)
-        atomic_store_explicit(&t->ring->dropped, t->dropped, memory_order_relaxed);
+        atomic_store_explicit(&t->ring->dropped, dropped, memory_order_relaxed);
     t->careful = 1;
 }
 
@@ -71,7 +77,8 @@ static void look_again(struct tp_thread *t, bool may_drain)
         change_ring(t);
     count = t->mask + 1;
     uint64_t tail = atomic_load_explicit(&t->ring->tail, memory_order_acquire);
-    if (t->cursor - tail >= count / 2 && t->cursor >= t->wake_at) {
+    bool full = t->cursor + t->open + 2 * TP_RECORD_RESERVE >= tail + count;
+    if (full || (t->cursor - tail >= count / 2 && t->cursor >= t->wake_at)) {
         if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_LIVE)
             tp_drain_wake(live);
         else if (may_drain)
@@ -114,14 +121,17 @@ static void write_slots(struct tp_thread *t, const struct tp_record *record, uin
 
 static void write_lost(struct tp_thread *t, uint64_t ticks)
 {
+    uint64_t count = atomic_load_explicit(&t->lost_count, memory_order_relaxed);
+    uint64_t kinds = atomic_exchange_explicit(&t->lost_kinds, 0, memory_order_relaxed);
     const struct tp_record lost = {
         .kind = TP_EVENT_LOST,
         .slots = 2,
-        .words = {t->lost_count, t->lost_first_ticks, t->lost_kinds, t->lost_name_bytes},
+        .words = {count, t->lost_first_ticks, kinds, t->lost_name_bytes},
     };
 
     write_slots(t, &lost, ticks);
-    t->lost_count = t->lost_kinds = t->lost_name_bytes = 0;
+    t->lost_name_bytes = 0;
+    atomic_fetch_sub_explicit(&t->lost_count, count, memory_order_relaxed);
 }
 
 /* A begin or a point record. */

@@ -40,8 +40,9 @@ struct tp_thread {
     uint32_t skip[TP_CLASS_END];   /* begins dropped and not yet ended, by class */
 
     /* what the next `lost` record says */
-    uint64_t lost_count, lost_first_ticks, lost_kinds, lost_name_bytes;
-    uint64_t dropped;
+    _Atomic uint64_t lost_count, lost_kinds;
+    uint64_t lost_first_ticks, lost_name_bytes;
+    _Atomic uint64_t dropped;
     uint32_t track, tid, index, entry; /* entry: of the current ring in the registry */
     uint64_t wake_at;                  /* cursor at which the drain is woken once */
     _Atomic uint32_t next_entry;       /* a larger ring that the drain offers, + 1; 0 none */
