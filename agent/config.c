@@ -19,7 +19,7 @@ struct variable {
 };
 
 static const struct variable variables[] = {
-#define TP_VAR(field, name, TYPE, fallback, values, help) \
+#define TP_VAR(field, name, TYPE, fallback, values, help)                                          \
     {name, TYPE_##TYPE, offsetof(struct tp_config, field), fallback, values, help},
 #include "env_vars.def"
 #undef TP_VAR
@@ -137,7 +137,8 @@ static bool variable_set(struct tp_config *config, const struct variable *v, con
     return false;
 }
 
-static void variable_get(const struct tp_config *config, const struct variable *v, struct tp_text *text)
+static void variable_get(const struct tp_config *config, const struct variable *v,
+                         struct tp_text *text)
 {
     const void *at = (const char *)config + v->offset;
 
@@ -167,8 +168,8 @@ static void complain_value(const struct variable *v, const char *value)
         nearest_choice(v->values, value, &near);
     else
         tp_text_string(&near, v->fallback);
-    tp_log_warn("%s=%.*s is not one of %s; nearest: %s; using %s", v->name, 64, value, v->values, buffer,
-                v->fallback);
+    tp_log_warn("%s=%.*s is not one of %s; nearest: %s; using %s", v->name, 64, value, v->values,
+                buffer, v->fallback);
 }
 
 static void complain_name(const char *name)

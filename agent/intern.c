@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of this process: an append-only file, mapped, and an open-addressing table over it. A thread that meets a
- * new name claims room in the file, writes the record, its checksum last, and then publishes the offset in the
- * table. Whoever loses that race leaves a second record with the same bytes behind: legal, and rare.
+ * Names of this process: an append-only file, mapped, and an open-addressing table over it. A
+ * thread that meets a new name claims room in the file, writes the record, its checksum last, and
+ * then publishes the offset in the table. Whoever loses that race leaves a second record with the
+ * same bytes behind: legal, and rare.
  */
 #include <string.h>
 
@@ -21,20 +22,21 @@ static uint64_t claim_room(struct tp_live *live, uint64_t bytes)
     do {
         if (used + bytes > atomic_load_explicit(&live->names.allocated, memory_order_acquire))
             return 0;
-    } while (!atomic_compare_exchange_weak_explicit(&live->names.used, &used, used + bytes, memory_order_relaxed,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&live->names.used, &used, used + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
     return used;
 }
 
 /* The new record's offset, or 0 with *ret_id saying why there is none. */
-static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const void *bytes, size_t size,
-                            unsigned flags, uint32_t *ret_id)
+static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const void *bytes,
+                            size_t size, unsigned flags, uint32_t *ret_id)
 {
     uint64_t need = (sizeof(struct tp_name_record) + size + 7) & ~UINT64_C(7);
     uint64_t at;
 
     *ret_id = TP_NAME_TOO_MANY;
-    if (atomic_load_explicit(&live->names.next_id, memory_order_relaxed) >= TP_NAME_FIRST + TP_NAME_LIMIT)
+    if (atomic_load_explicit(&live->names.next_id, memory_order_relaxed) >=
+        TP_NAME_FIRST + TP_NAME_LIMIT)
         return 0;
     while (!(at = claim_room(live, need)))
         if (tp_recording_extend_names(live, need) < 0) {
@@ -54,7 +56,8 @@ static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const 
     return at;
 }
 
-static bool same(const struct tp_name_record *record, enum tp_name_kind kind, const void *bytes, size_t size)
+static bool same(const struct tp_name_record *record, enum tp_name_kind kind, const void *bytes,
+                 size_t size)
 {
     return record->kind == kind && record->length == size && !memcmp(record + 1, bytes, size);
 }
@@ -69,8 +72,8 @@ static uint32_t refuse(struct tp_live *live, uint32_t id, size_t size)
     return id;
 }
 
-const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes, size_t size,
-                                              uint32_t *ret_id)
+const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
+                                              size_t size, uint32_t *ret_id)
 {
     struct tp_live *live = tp_agent.live;
     unsigned flags = 0;
@@ -93,8 +96,8 @@ const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void
                 refuse(live, *ret_id, size);
                 return NULL;
             }
-            if (atomic_compare_exchange_strong_explicit(entry, &seen, high | made / 8, memory_order_acq_rel,
-                                                        memory_order_acquire))
+            if (atomic_compare_exchange_strong_explicit(entry, &seen, high | made / 8,
+                                                        memory_order_acq_rel, memory_order_acquire))
                 return (const struct tp_name_record *)(live->names.map + made);
         }
         if ((seen & UINT64_C(0xffffffff00000000)) != high)
@@ -120,8 +123,10 @@ uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
     return id;
 }
 
-/* A signal handler may come in between and use the same line: the key goes first and comes back last. */
-static void remember(struct tp_name_cache *line, const void *key, const struct tp_name_record *record)
+/* A signal handler may come in between and use the same line: the key goes first and comes back
+ * last. */
+static void remember(struct tp_name_cache *line, const void *key,
+                     const struct tp_name_record *record)
 {
     line->key = NULL;
     atomic_signal_fence(memory_order_seq_cst);
@@ -141,7 +146,8 @@ uint32_t tp_intern_text(enum tp_name_kind kind, const char *text)
     struct tp_name_cache *line = &cache[mixed >> 55];
     const void *key = (const void *)((uintptr_t)text ^ (uint64_t)kind << 56);
 
-    if (tp_likely(line->key == key && !strncmp(text, line->text, line->length) && !text[line->length]))
+    if (tp_likely(line->key == key && !strncmp(text, line->text, line->length) &&
+                  !text[line->length]))
         return line->id;
     size_t size = strlen(text);
     uint32_t id;

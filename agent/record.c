@@ -6,7 +6,8 @@
 #include "base/os.h"
 #include "drain.h"
 
-/* So many records refused in a row because `busy` was set: a handler has jumped away in the midst of one. */
+/* So many records refused in a row because `busy` was set: a handler has jumped away in the midst
+ * of one. */
 #define BUSY_IS_STALE 1024
 
 /* `careful` from what it stands for; a signal handler in between can only set it. */
@@ -58,7 +59,8 @@ static void change_ring(struct tp_thread *t)
     atomic_store_explicit(&old->closed, 1, memory_order_release);
 }
 
-/* An armed process: with threads of its own it gets the drain thread now, else this thread drains. */
+/* An armed process: with threads of its own it gets the drain thread now, else this thread drains.
+ */
 static void drain_somewhere(struct tp_live *live)
 {
     if (live->has_threads)

@@ -74,7 +74,8 @@ static uint32_t apply_word(uint32_t mask, const char *word)
     bool take = *word == '-';
     int id = find_source(word + take);
     if (id < 0) {
-        tp_log_warn("TPAGENT_SOURCES: unknown source %s; nearest: %s", word + take, nearest_source(word + take));
+        tp_log_warn("TPAGENT_SOURCES: unknown source %s; nearest: %s", word + take,
+                    nearest_source(word + take));
         return mask;
     }
     return take ? mask & ~(1u << id) : mask | 1u << id;

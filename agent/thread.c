@@ -15,8 +15,9 @@ __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibili
 #define OWN_SLOTS (2u << 10)
 
 /*
- * Where the search for a free control block begins. Not wiped by fork: a child's one surviving thread may still
- * point to its parent's block, so a child must not hand that index to another thread.
+ * Where the search for a free control block begins. Not wiped by fork: a child's one surviving
+ * thread may still point to its parent's block, so a child must not hand that index to another
+ * thread.
  */
 static _Atomic uint32_t block_hint;
 

@@ -3,9 +3,9 @@
 #define TP_AGENT_THREAD_H
 
 /*
- * A thread's control block. It lies in memory that the kernel wipes on fork, whatever call makes the child: there
- * every field reads 0, `slots` too, and the next event takes the slow path, which finds out. The fast path pays
- * nothing for it.
+ * A thread's control block. It lies in memory that the kernel wipes on fork, whatever call makes
+ * the child: there every field reads 0, `slots` too, and the next event takes the slow path, which
+ * finds out. The fast path pays nothing for it.
  */
 
 #include <stdatomic.h>
@@ -32,12 +32,12 @@ struct tp_thread {
     uint64_t cursor; /* number of the next slot */
     uint64_t limit;  /* numbers below it may be written without asking the reader's side */
     struct tp_ring_header *ring;
-    uint32_t open;                 /* begins written and not ended, all classes: each has one slot in reserve */
-    uint8_t busy;                  /* between the first and the last store of a record */
-    uint8_t careful;               /* skip or lost is not zero, or no ring: every record goes the slow way */
-    uint16_t nested_in_a_row;      /* records refused because busy was set */
-    uint32_t depth[TP_CLASS_END];  /* open by class */
-    uint32_t skip[TP_CLASS_END];   /* begins dropped and not yet ended, by class */
+    uint32_t open;   /* begins written and not ended, all classes: each has one slot in reserve */
+    uint8_t busy;    /* between the first and the last store of a record */
+    uint8_t careful; /* skip or lost is not zero, or no ring: every record goes the slow way */
+    uint16_t nested_in_a_row;     /* records refused because busy was set */
+    uint32_t depth[TP_CLASS_END]; /* open by class */
+    uint32_t skip[TP_CLASS_END];  /* begins dropped and not yet ended, by class */
 
     /* what the next `lost` record says */
     _Atomic uint64_t lost_count, lost_kinds;
@@ -53,8 +53,8 @@ struct tp_thread {
 enum tp_thread_state { TP_THREAD_FREE, TP_THREAD_USED };
 
 /**
- * tp_thread_attach - the slow path to a control block with a ring: first event of the process, of the thread, or
- *                    after a fork
+ * tp_thread_attach - the slow path to a control block with a ring: first event of the process, of
+ * the thread, or after a fork
  *
  * May arm the process (make its directory and first ring, with raw system calls). Keeps errno.
  * Context: hook.
@@ -65,8 +65,8 @@ struct tp_thread *tp_thread_attach(void);
 struct tp_live;
 
 /**
- * tp_thread_take_ring - go on writing in the ring of registry entry @entry, from the thread's cursor
- * Context: hook, by the thread itself, busy set.
+ * tp_thread_take_ring - go on writing in the ring of registry entry @entry, from the thread's
+ * cursor Context: hook, by the thread itself, busy set.
  */
 void tp_thread_take_ring(struct tp_live *live, struct tp_thread *thread, uint32_t entry);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs behave the same with the agent as without: output, errors, exit status, signals, open descriptors."""
+"""The same with the agent as without: output, errors, exit status, signals, open descriptors."""
+
 import os
 import shutil
 import signal
@@ -10,7 +11,11 @@ import tap
 WORKLOADS = os.environ["TPAGENT_WORKLOADS"]
 PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", "/usr/bin/python3")
 
-DESCRIPTORS = "import os; print(sorted((int(f), os.readlink('/proc/self/fd/'+f).split(':')[0]) for f in os.listdir('/proc/self/fd') if int(f) != 3))"
+DESCRIPTORS = """import os
+def target(f):
+    return os.readlink('/proc/self/fd/' + f).split(':')[0]
+print(sorted((int(f), target(f)) for f in os.listdir('/proc/self/fd') if int(f) != 3))
+"""
 
 
 def need(program):
@@ -53,9 +58,12 @@ def static_program_leaves_nothing():
 
 def git_log():
     with tap.folder() as repository:
-        script = ("git init -q . && git config user.email a@b && git config user.name n && echo x > f && git add f && "
-                  "GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' git commit -qm m && "
-                  "git log --format=%H%n%s && git status --short && rm -rf .git f")
+        script = (
+            "git init -q . && git config user.email a@b && git config user.name n && "
+            "echo x > f && git add f && export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' && "
+            "export GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' && git commit -qm m && "
+            "git log --format=%H%n%s && git status --short && rm -rf .git f"
+        )
         same("bash", "-c", f"cd {repository} && {script}")
 
 
@@ -64,13 +72,19 @@ def gcc_builds():
         source = os.path.join(place, "a.c")
         with open(source, "w") as f:
             f.write('#include <stdio.h>\nint main(void) { puts("built"); return 3; }\n')
-        same("bash", "-c", f"gcc -O1 -o {place}/a {source} && {place}/a; echo $?; sha256sum < {place}/a")
+        same(
+            "bash",
+            "-c",
+            f"gcc -O1 -o {place}/a {source} && {place}/a; echo $?; sha256sum < {place}/a",
+        )
 
 
 def torch_runs():
-    program = ("import torch; torch.manual_seed(1); torch.set_num_threads(2)\n"
-               "x = torch.randn(64, 64, requires_grad=True); y = (x @ x).relu().sum(); y.backward()\n"
-               "print(float(y), float(x.grad.sum()), torch.stack([x, x]).shape)\n" + DESCRIPTORS)
+    program = (
+        "import torch; torch.manual_seed(1); torch.set_num_threads(2)\n"
+        "x = torch.randn(64, 64, requires_grad=True); y = (x @ x).relu().sum(); y.backward()\n"
+        "print(float(y), float(x.grad.sum()), torch.stack([x, x]).shape)\n" + DESCRIPTORS
+    )
     if tap.run([PYTHON, "-c", "import torch"], tap.clean_environment()).returncode:
         raise tap.Skip("no torch")
     same(PYTHON, "-c", program)
@@ -80,27 +94,86 @@ def main():
     t = tap.Tap()
     program = lambda name: os.path.join(WORKLOADS, name)
     t.check("python prints the same", same_and_recorded, PYTHON, "-c", "print('x' * 100000)")
-    t.check("python exits with the same status", same_and_recorded, PYTHON, "-c", "import sys; sys.exit(41)")
-    t.check("os._exit keeps its status", same_and_recorded, PYTHON, "-c", "import os; print(1, flush=True); os._exit(7)")
+    t.check(
+        "python exits with the same status",
+        same_and_recorded,
+        PYTHON,
+        "-c",
+        "import sys; sys.exit(41)",
+    )
+    t.check(
+        "os._exit keeps its status",
+        same_and_recorded,
+        PYTHON,
+        "-c",
+        "import os; print(1, flush=True); os._exit(7)",
+    )
     t.check("an exception ends the same", same, PYTHON, "-c", "raise ValueError(3)")
     t.check("open descriptors are the same", same, PYTHON, "-c", DESCRIPTORS)
-    t.check("open descriptors are the same with threads", same, PYTHON, "-c",
-            "import threading, time; t=[threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(4)]; "
-            "[x.start() for x in t]; [x.join() for x in t]\n" + DESCRIPTORS)
-    t.check("a subprocess sees the same descriptors", same, PYTHON, "-c",
-            "import subprocess,sys; print(subprocess.run([sys.executable,'-c',%r],capture_output=True).stdout)" % DESCRIPTORS)
+    t.check(
+        "open descriptors are the same with threads",
+        same,
+        PYTHON,
+        "-c",
+        "import threading, time\n"
+        "t = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(4)]\n"
+        "[x.start() for x in t]; [x.join() for x in t]\n" + DESCRIPTORS,
+    )
+    t.check(
+        "a subprocess sees the same descriptors",
+        same,
+        PYTHON,
+        "-c",
+        "import subprocess, sys\n"
+        "print(subprocess.run([sys.executable, '-c', %r], capture_output=True).stdout)"
+        % DESCRIPTORS,
+    )
     t.check("torch computes the same", torch_runs)
-    t.check("bash -c", same_and_recorded, "bash", "-c", "echo a; (exit 3); echo $?; ls / | wc -l; exit 5")
-    t.check("a pipeline whose reader ends first", same, "bash", "-c", "yes | head -n 3; echo ${PIPESTATUS[@]}")
+    t.check(
+        "bash -c",
+        same_and_recorded,
+        "bash",
+        "-c",
+        "echo a; (exit 3); echo $?; ls / | wc -l; exit 5",
+    )
+    t.check(
+        "a pipeline whose reader ends first",
+        same,
+        "bash",
+        "-c",
+        "yes | head -n 3; echo ${PIPESTATUS[@]}",
+    )
     t.check("git commits and logs", git_log)
     t.check("gcc builds the same program", gcc_builds)
-    t.check("perl", same_and_recorded, "perl", "-e", "print join(',', map { $_ * 2 } 1..1000); exit 9")
+    t.check(
+        "perl", same_and_recorded, "perl", "-e", "print join(',', map { $_ * 2 } 1..1000); exit 9"
+    )
     t.check("a threaded C program", same_and_recorded, program("threads"))
     t.check("a statically linked program: nothing happens", static_program_leaves_nothing)
     t.check("a program that closes all descriptors", same, program("close_all"))
-    t.check("a program that lives after chdir and chroot-like moves", same, "bash", "-c", "cd /; pwd; cd /tmp; pwd")
-    t.check("death by SIGTERM", ends_by, signal.SIGTERM, PYTHON, "-c", "import os; os.kill(os.getpid(), 15)")
-    t.check("death by SIGKILL", ends_by, signal.SIGKILL, PYTHON, "-c", "import os; os.kill(os.getpid(), 9)")
+    t.check(
+        "a program that lives after chdir and chroot-like moves",
+        same,
+        "bash",
+        "-c",
+        "cd /; pwd; cd /tmp; pwd",
+    )
+    t.check(
+        "death by SIGTERM",
+        ends_by,
+        signal.SIGTERM,
+        PYTHON,
+        "-c",
+        "import os; os.kill(os.getpid(), 15)",
+    )
+    t.check(
+        "death by SIGKILL",
+        ends_by,
+        signal.SIGKILL,
+        PYTHON,
+        "-c",
+        "import os; os.kill(os.getpid(), 9)",
+    )
     t.check("abort", ends_by, signal.SIGABRT, program("deaths"), "abort")
     t.check("a segmentation fault", ends_by, signal.SIGSEGV, program("deaths"), "segv")
     t.check("_exit in a signal handler", same, program("deaths"), "exit_in_handler")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Test Anything Protocol for the scripts of this folder: every claim is one line that meson counts."""
+"""Test Anything Protocol for the scripts of this folder: a claim is a line that meson counts."""
+
 import os
 import subprocess
 import sys
@@ -40,7 +41,9 @@ class Tap:
 
 
 def clean_environment(**more):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("TPAGENT_") and k != "LD_PRELOAD"}
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith("TPAGENT_") and k != "LD_PRELOAD"
+    }
     environment.update({k: str(v) for k, v in more.items()})
     return environment
 
@@ -54,8 +57,15 @@ def recorded_environment(out, **more):
 
 
 def run(command, environment, timeout=120, **more):
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          stdin=subprocess.DEVNULL, timeout=timeout, **more)
+    return subprocess.run(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        **more,
+    )
 
 
 def folder():
@@ -71,7 +81,9 @@ def process_folders(out):
             continue
         for host in sorted(os.listdir(top)):
             if os.path.isdir(os.path.join(top, host)):
-                found += [os.path.join(top, host, p) for p in sorted(os.listdir(os.path.join(top, host)))]
+                found += [
+                    os.path.join(top, host, p) for p in sorted(os.listdir(os.path.join(top, host)))
+                ]
     return found
 
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What daemons do: close every descriptor, then use the numbers for files of their own; with a thread around. */
+/* What daemons do: close every descriptor, then use the numbers for files of their own; with a
+ * thread around. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -31,7 +32,8 @@ int main(void)
             return 1;
     pthread_join(thread, NULL);
     char line[64];
-    int n = snprintf(line, sizeof(line), "fd %d holds %ld bytes\n", file, (long)lseek(file, 0, SEEK_END));
+    int n = snprintf(line, sizeof(line), "fd %d holds %ld bytes\n", file,
+                     (long)lseek(file, 0, SEEK_END));
     (void)path;
     return write(700, line, (size_t)n) == n ? 0 : 2;
 }

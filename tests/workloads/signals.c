@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A profiling timer at 1 kHz whose handler runs on its own stack, while allocations go on; and a handler that jumps away. */
+/* A profiling timer at 1 kHz whose handler runs on its own stack, while allocations go on; and a
+ * handler that jumps away. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules of the process, for whoever turns addresses into functions later: /proc/self/maps is read by the drain
- * (the loader's own list would want the loader's lock), now and then and once more at the end; every file mapped
- * executable is told once. Threads and their names are the drain's business, rank variables the recording's.
+ * Modules of the process, for whoever turns addresses into functions later: /proc/self/maps is read
+ * by the drain (the loader's own list would want the loader's lock), now and then and once more at
+ * the end; every file mapped executable is told once. Threads and their names are the drain's
+ * business, rank variables the recording's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,9 @@ static uint64_t parse_hex(const char **text)
 
     for (;; (*text)++) {
         char c = **text;
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                                : 16;
         if (digit == 16)
             return value;
         value = value << 4 | digit;
@@ -86,7 +89,8 @@ static void put_build_id(struct tp_text *text, const uint8_t *head, size_t size)
             continue;
         for (uint64_t at = offset; at + 12 <= offset + bytes;) {
             memcpy(note, head + at, sizeof(note));
-            uint64_t name = at + 12, desc = name + ((note[0] + 3u) & ~3u), next = desc + ((note[1] + 3u) & ~3u);
+            uint64_t name = at + 12, desc = name + ((note[0] + 3u) & ~3u),
+                     next = desc + ((note[1] + 3u) & ~3u);
             if (next > offset + bytes || next <= at)
                 break;
             if (note[2] == 3 && note[0] == 4 && !memcmp(head + name, "GNU", 4)) {
@@ -107,8 +111,9 @@ static void put_module(struct tp_text *text, const struct mapping *m, uint8_t *h
 
     tp_text_string(text, "{\"t\":\"module\",\"path\":");
     tp_text_json(text, m->path, strlen(m->path));
-    tp_text_format(text, ",\"base\":%llu,\"size\":%llu,\"offset\":%llu", (unsigned long long)m->start,
-                   (unsigned long long)(m->end - m->start), (unsigned long long)m->offset);
+    tp_text_format(text, ",\"base\":%llu,\"size\":%llu,\"offset\":%llu",
+                   (unsigned long long)m->start, (unsigned long long)(m->end - m->start),
+                   (unsigned long long)m->offset);
     if (fd >= 0) {
         int64_t n = tp_os_read(fd, head, ELF_HEAD);
         tp_os_close(fd);
@@ -143,7 +148,8 @@ static void scan(struct tp_live *live, char *memory)
     tp_text_init(&text, memory + CHUNK, LINES);
     while ((n = tp_os_read(fd, memory + held, CHUNK - held)) > 0) {
         size_t end = held + (size_t)n, line = 0;
-        for (char *newline; (newline = memchr(memory + line, '\n', end - line)); line = (size_t)(newline - memory) + 1) {
+        for (char *newline; (newline = memchr(memory + line, '\n', end - line));
+             line = (size_t)(newline - memory) + 1) {
             struct mapping m;
             *newline = '\0';
             if (parse_line(memory + line, &m) && m.executable && is_new(&m))

@@ -86,7 +86,8 @@ static int remove_one(const char *path, const struct stat *stat, int flag, struc
 
 void host_end_keep(void)
 {
-    if (atomic_load(&tp_agent.live->state) >= TP_ARMED && atomic_load(&tp_agent.live->state) < TP_ENDED)
+    if (atomic_load(&tp_agent.live->state) >= TP_ARMED &&
+        atomic_load(&tp_agent.live->state) < TP_ENDED)
         ck_assert(tp_drain_end(tp_agent.live, "exit", 10000000000u));
 }
 
@@ -114,7 +115,8 @@ char *host_read(const char *name, size_t *ret_size)
     return bytes;
 }
 
-static void collect_segment(const char *name, uint32_t track, uint64_t **slots, uint64_t *next, uint64_t *count)
+static void collect_segment(const char *name, uint32_t track, uint64_t **slots, uint64_t *next,
+                            uint64_t *count)
 {
     struct tp_diag diag = {0};
     struct tp_file_header header;
@@ -133,13 +135,16 @@ static void collect_segment(const char *name, uint32_t track, uint64_t **slots, 
     while (tp_file_walk_next(&walk, &block_header, &offset, &diag) == 1) {
         if (block_header.type != TP_BLOCK_EVENTS || block_header.track != track)
             continue;
-        ck_assert_msg(!tp_block_decode(decoder, bytes + offset, size - offset, offset, &block, &diag), "%s", diag.text);
+        ck_assert_msg(
+            !tp_block_decode(decoder, bytes + offset, size - offset, offset, &block, &diag), "%s",
+            diag.text);
         if (*next == UINT64_MAX)
             *next = block.header.first_slot;
         ck_assert_uint_eq(block.header.first_slot, *next);
         *next += block.header.slots;
         *slots = realloc(*slots, (*count + block.slot_count) * TP_SLOT_BYTES);
-        memcpy(*slots + *count * TP_SLOT_WORDS, block.slots, block.slot_count * (size_t)TP_SLOT_BYTES);
+        memcpy(*slots + *count * TP_SLOT_WORDS, block.slots,
+               block.slot_count * (size_t)TP_SLOT_BYTES);
         *count += block.slot_count;
     }
     tp_block_decoder_destroy(decoder);

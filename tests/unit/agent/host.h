@@ -2,7 +2,8 @@
 #ifndef TP_TESTS_HOST_H
 #define TP_TESTS_HOST_H
 
-/* A process of the agent's inside a test: its own folder, armed by the first event, ended by hand. */
+/* A process of the agent's inside a test: its own folder, armed by the first event, ended by hand.
+ */
 
 #include <check.h>
 
@@ -18,11 +19,13 @@ void host_begin(void);
 /** host_live - start the drain thread */
 void host_live(void);
 
-/** host_end - the end as at exit, and the folder goes; host_end_keep leaves the files for the test to read */
+/** host_end - the end as at exit, and the folder goes; host_end_keep leaves the files for the test
+ * to read */
 void host_end_keep(void);
 void host_end(void);
 
-/** host_read - a whole file of the instance's folder, freed by the caller; *ret_size its size; NULL when missing */
+/** host_read - a whole file of the instance's folder, freed by the caller; *ret_size its size; NULL
+ * when missing */
 char *host_read(const char *name, size_t *ret_size);
 
 /**

@@ -59,14 +59,16 @@ END_TEST
 
 START_TEST(sources_apply_left_to_right)
 {
-    uint32_t all = (1u << TP_SOURCE_END) - 1, malloc_bit = 1u << TP_SOURCE_MALLOC, process = 1u << TP_SOURCE_PROCESS;
+    uint32_t all = (1u << TP_SOURCE_END) - 1, malloc_bit = 1u << TP_SOURCE_MALLOC,
+             process = 1u << TP_SOURCE_PROCESS;
 
     ck_assert_uint_eq(tp_sources_mask("none"), 0);
     ck_assert_uint_eq(tp_sources_mask("all"), all);
     ck_assert_uint_eq(tp_sources_mask("none,malloc"), malloc_bit);
     ck_assert_uint_eq(tp_sources_mask("malloc,none,process"), process);
     ck_assert_uint_eq(tp_sources_mask("all,-malloc"), all & ~malloc_bit);
-    ck_assert_uint_eq(tp_sources_mask("default,-malloc,-process,malloc") & (malloc_bit | process), malloc_bit);
+    ck_assert_uint_eq(tp_sources_mask("default,-malloc,-process,malloc") & (malloc_bit | process),
+                      malloc_bit);
     ck_assert_uint_eq(tp_sources_mask("nonsense"), tp_sources_mask("default"));
     ck_assert_uint_eq(tp_sources_mask(""), tp_sources_mask("default"));
 }
@@ -96,7 +98,8 @@ START_TEST(resolved_configuration_is_json)
     read_one("TPAGENT_OUT=a\"b\n");
     tp_text_init(&text, buffer, sizeof(buffer));
     tp_config_json(&config, &text);
-    ck_assert_ptr_nonnull(strstr(buffer, "{\"TPAGENT_OUT\":\"a\\\"b\\u000a\",\"TPAGENT_RUN_DIR\":\"\""));
+    ck_assert_ptr_nonnull(
+        strstr(buffer, "{\"TPAGENT_OUT\":\"a\\\"b\\u000a\",\"TPAGENT_RUN_DIR\":\"\""));
     ck_assert_ptr_nonnull(strstr(buffer, "\"TPAGENT_WHEN_BIG\":\"keep-last\""));
 }
 END_TEST

@@ -44,7 +44,8 @@ static struct found read_track(uint32_t track)
 
 static void begin(unsigned class_)
 {
-    static const unsigned kinds[TP_CLASS_END] = {0, 0, TP_EVENT_NVTX_PUSH, TP_EVENT_ITT_BEGIN, TP_EVENT_API_BEGIN};
+    static const unsigned kinds[TP_CLASS_END] = {0, 0, TP_EVENT_NVTX_PUSH, TP_EVENT_ITT_BEGIN,
+                                                 TP_EVENT_API_BEGIN};
     const struct tp_op_details details = {.sequence_nr = -1};
 
     if (class_ == TP_CLASS_OP)
@@ -55,7 +56,8 @@ static void begin(unsigned class_)
 
 static bool end(unsigned class_)
 {
-    static const unsigned kinds[TP_CLASS_END] = {0, TP_EVENT_OP_END, TP_EVENT_NVTX_POP, TP_EVENT_ITT_END, TP_EVENT_API_END};
+    static const unsigned kinds[TP_CLASS_END] = {0, TP_EVENT_OP_END, TP_EVENT_NVTX_POP,
+                                                 TP_EVENT_ITT_END, TP_EVENT_API_END};
 
     return tp_record_end(kinds[class_], class_);
 }
@@ -89,7 +91,8 @@ START_TEST(full_ring_drops_and_counts_and_never_mispairs)
     for (int i = 0; i < 60000; i++) {
         /* nobody drains for long stretches */
         atomic_store(&tp_agent.live->drain_lock, i / 10000 % 2 == 0);
-        unsigned class_ = TP_CLASS_OP + (unsigned)rand_r(&seed) % 4, what = (unsigned)rand_r(&seed) % 9;
+        unsigned class_ = TP_CLASS_OP + (unsigned)rand_r(&seed) % 4,
+                 what = (unsigned)rand_r(&seed) % 9;
         if (what < 4 && depth[class_] < 100) {
             begin(class_);
             depth[class_]++;
@@ -98,7 +101,8 @@ START_TEST(full_ring_drops_and_counts_and_never_mispairs)
             ck_assert(end(class_));
             depth[class_]--;
         } else {
-            const struct tp_record mark = {.kind = TP_EVENT_MARK, .role = TP_ROLE_POINT, .slots = 2, .argument = 22};
+            const struct tp_record mark = {
+                .kind = TP_EVENT_MARK, .role = TP_ROLE_POINT, .slots = 2, .argument = 22};
             tp_record_write(&mark);
             emitted_points++;
         }
@@ -123,7 +127,8 @@ START_TEST(full_ring_drops_and_counts_and_never_mispairs)
     ck_assert_uint_gt(found.lost, 1000);
     ck_assert_uint_eq(found.lost, dropped);
     /* a dropped begin takes its end with it */
-    ck_assert_uint_eq((emitted_begins + 1 - begins) * 2 + emitted_points - found.points, found.lost);
+    ck_assert_uint_eq((emitted_begins + 1 - begins) * 2 + emitted_points - found.points,
+                      found.lost);
 }
 END_TEST
 
@@ -204,7 +209,9 @@ START_TEST(records_from_signal_handlers_are_whole_or_counted)
     ck_assert_uint_eq(found.lost, dropped);
     for (unsigned c = 0; c < TP_CLASS_END; c++)
         ck_assert_uint_eq(found.begins[c], found.ends[c]);
-    ck_assert_uint_eq((rounds - found.begins[TP_CLASS_OP] + (uint64_t)handled - found.begins[TP_CLASS_NVTX]) * 2, found.lost);
+    ck_assert_uint_eq(
+        (rounds - found.begins[TP_CLASS_OP] + (uint64_t)handled - found.begins[TP_CLASS_NVTX]) * 2,
+        found.lost);
 }
 END_TEST
 

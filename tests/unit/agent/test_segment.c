@@ -20,8 +20,11 @@ static void write_noise(int records)
         noise ^= noise << 13;
         noise ^= noise >> 7;
         noise ^= noise << 17;
-        const struct tp_record mark = {
-            .kind = TP_EVENT_MARK, .role = TP_ROLE_POINT, .slots = 2, .argument = 22, .words = {0, 0, noise, 0}};
+        const struct tp_record mark = {.kind = TP_EVENT_MARK,
+                                       .role = TP_ROLE_POINT,
+                                       .slots = 2,
+                                       .argument = 22,
+                                       .words = {0, 0, noise, 0}};
         tp_record_write(&mark);
         tp_record_begin(TP_EVENT_NVTX_PUSH, TP_CLASS_NVTX, 21); /* where an armed process drains */
         tp_record_end(TP_EVENT_NVTX_POP, TP_CLASS_NVTX);
