@@ -10,7 +10,7 @@ SOURCES = (".c", ".h", ".cpp", ".def", ".map", ".py", ".sh", ".bpf.c", "meson.bu
 # Rows of a table stay one line each; so do paragraphs of documents and expected outputs.
 NARROW = (".c", ".h", ".cpp", ".py", ".sh", "meson.build", "meson_options.txt")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|home/\w+)/[\w.-]")
-DATA = ("tests/golden/", "tests/fuzz/corpus", "subprojects/packagefiles/")
+DATA = ("tests/golden/", "tests/fuzz/corpus")
 
 
 def is_script(name):
