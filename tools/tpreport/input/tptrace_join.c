@@ -50,19 +50,25 @@ static int append(struct tptrace_pieces *joined, struct tptrace_join *join, stru
     return tptrace_pieces_add(joined, &piece);
 }
 
-/* What rings have of [join->next, @end). @rings: from here on in @pieces, blocks among them are passed over. */
-static int fill_from_rings(const struct tptrace_piece *pieces, size_t count, uint64_t end,
-                           struct tptrace_pieces *joined, struct tptrace_join *join)
+/* Rings of a track by their first slot; those before @first have nothing more to give. */
+struct rings {
+    struct tptrace_piece *items;
+    size_t first, count;
+};
+
+/* What rings have of [join->next, @end). */
+static int fill_from_rings(struct rings *rings, uint64_t end, struct tptrace_pieces *joined,
+                           struct tptrace_join *join)
 {
     int error = 0;
 
-    for (size_t i = 0; i < count && pieces[i].first_slot < end && !error; i++) {
-        struct tptrace_piece part = pieces[i];
+    for (size_t i = rings->first; i < rings->count && rings->items[i].first_slot < end && !error; i++) {
+        struct tptrace_piece part = rings->items[i];
         uint64_t ring_end = part.first_slot + part.slots;
-        if (part.segment != TPTRACE_RING || ring_end <= join->next)
-            continue;
         uint64_t from = part.first_slot > join->next ? part.first_slot : join->next;
         uint64_t to = ring_end < end ? ring_end : end;
+        if (ring_end <= join->next && i == rings->first)
+            rings->first++;
         if (from >= to)
             continue;
         part.offset += from - part.first_slot;
@@ -73,30 +79,43 @@ static int fill_from_rings(const struct tptrace_piece *pieces, size_t count, uin
     return error;
 }
 
+static int take_block(struct tptrace_piece block, struct rings *rings, struct tptrace_pieces *joined,
+                      struct tptrace_join *join)
+{
+    int error = 0;
+
+    if (block.first_slot > join->next)
+        error = fill_from_rings(rings, block.first_slot, joined, join);
+    uint64_t end = block.first_slot + block.slots;
+    uint64_t twice = block.first_slot < join->next ? (end < join->next ? end : join->next) - block.first_slot : 0;
+    join->double_slots += twice;
+    block.skip = (uint32_t)twice;
+    return error || twice == block.slots ? error : append(joined, join, block);
+}
+
 int tptrace_join_track(const struct tptrace_piece *pieces, size_t count, struct tptrace_pieces *joined,
                        struct tptrace_join *ret_join)
 {
     struct tptrace_join join = {0};
-    size_t ring = count; /* the first ring: rings are few and stand near the end */
+    struct rings rings = {0};
     int error = 0;
 
-    for (size_t i = count; i-- > 0;)
-        ring = pieces[i].segment == TPTRACE_RING ? i : ring;
+    for (size_t i = 0; i < count; i++)
+        rings.count += pieces[i].segment == TPTRACE_RING;
+    rings.items = malloc((rings.count + 1) * sizeof(*rings.items));
+    if (!rings.items)
+        return -ENOMEM;
+    for (size_t i = 0, n = 0; i < count; i++) {
+        if (pieces[i].segment == TPTRACE_RING)
+            rings.items[n++] = pieces[i];
+    }
     for (size_t i = 0; i < count && !error; i++) {
-        struct tptrace_piece block = pieces[i];
-        if (block.segment == TPTRACE_RING)
-            continue;
-        if (block.first_slot > join.next)
-            error = fill_from_rings(pieces + ring, count - ring, block.first_slot, joined, &join);
-        uint64_t end = block.first_slot + block.slots;
-        uint64_t twice = block.first_slot < join.next ? (end < join.next ? end : join.next) - block.first_slot : 0;
-        join.double_slots += twice;
-        block.skip = (uint32_t)twice;
-        if (!error && twice < block.slots)
-            error = append(joined, &join, block);
+        if (pieces[i].segment != TPTRACE_RING)
+            error = take_block(pieces[i], &rings, joined, &join);
     }
     if (!error)
-        error = fill_from_rings(pieces + ring, count - ring, UINT64_MAX, joined, &join);
+        error = fill_from_rings(&rings, UINT64_MAX, joined, &join);
+    free(rings.items);
     *ret_join = join;
     return error;
 }
