@@ -8,106 +8,37 @@
 #include "model/function_event.h"
 
 #define TROUBLES_KEPT 8 /* texts per process that a report's head may show */
+#define NOTES_MAX 40    /* lines of a report's head */
 
 enum { SCOPE_USER = 7 };
 
 /* ---- ranges as events ---- */
 
-int32_t tptrace_node_of(const struct tptrace_source *source, enum tp_by by)
+int32_t tptrace_node_of(const struct tptrace_process *process, enum tp_by by)
 {
     if (by == TP_BY_RANK)
-        return (int32_t)source->process->meta.rank;
-    return by == TP_BY_PROCESS ? (int32_t)source->process->meta.pid : -1;
+        return (int32_t)process->meta.rank;
+    return by == TP_BY_PROCESS ? (int32_t)process->meta.pid : -1;
 }
 
-static inline __attribute__((always_inline)) void fill_event(struct tptrace_event *event,
-                                                             const struct tptrace_source *source,
-                                                             const struct tp_stream_name *name,
-                                                             const uint64_t *record)
+void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *names,
+                      const struct tp_stream_name *name, const uint64_t *record)
 {
     bool op = tp_slot_kind(record) == TP_EVENT_OP_BEGIN;
     uint8_t scope = op ? (uint8_t)record[7] : name->annotation ? SCOPE_USER : 0;
+    uint32_t told = name->input_shapes == TP_STRING_NONE ? TP_STRING_LIST : name->input_shapes;
 
-    event->name = name->name;
-    event->trace_name = name->trace_name;
-    event->overload_name = name->overload_name;
-    event->input_shapes = op ? tptrace_names_shapes(source->names, (uint32_t)record[6])
-                          : name->input_shapes ? name->input_shapes
-                                               : TP_STRING_LIST;
-    event->sequence_nr = op && !name->step ? (int64_t)record[4] : name->sequence_nr;
-    event->step = op && name->step ? (int64_t)record[4] : -1;
-    event->fwd_thread = op ? (uint32_t)record[5] : 0;
-    event->scope = scope;
-    event->flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0);
-    event->node_id = -1;
-}
-
-void tptrace_event_of(struct tptrace_event *event, const struct tptrace_source *source,
-                      const struct tp_stream_name *name, const uint64_t *record)
-{
-    fill_event(event, source, name, record);
-}
-
-/* ---- averages ---- */
-
-struct averages_consumer {
-    struct tp_averages *averages;
-    enum tp_by by;
-};
-
-static int average_range(void *context, const struct tptrace_source *source, const struct tp_stream_range *range)
-{
-    struct averages_consumer *c = context;
-    struct tptrace_event event;
-
-    fill_event(&event, source, range->name, range->record);
-    struct tp_average_event average = {
-        .name = event.name,
-        .overload_name = event.overload_name,
-        .input_shapes = event.input_shapes,
-        .stack = TP_STACK_EMPTY,
-        .use_device = TP_STRING_NONE,
-        .node_id = tptrace_node_of(source, c->by),
-        .flags = (uint16_t)(event.flags | (range->parent ? TP_EVENT_HAS_PARENT : 0)),
-        .device_type = TP_DEVICE_CPU,
-        .scope = event.scope,
-        .start_ns = range->start_ns,
-        .end_ns = range->end_ns,
-        .sequence = source->ordinal << 40 | range->sequence,
-        .cpu_total_ns = range->end_ns - range->start_ns,
-        .cpu_self_ns = range->self_ns,
-        .cpu_memory = range->memory_bytes,
-        .cpu_memory_self = range->self_memory_bytes,
-        .device_memory = range->device_bytes,
-        .device_memory_self = range->self_device_bytes,
-        .count = 1,
+    *event = (struct tptrace_event){
+        .name = name->name,
+        .trace_name = name->trace_name,
+        .overload_name = name->overload_name,
+        .input_shapes = op ? tptrace_names_shapes(names, (uint32_t)record[6]) : told,
+        .sequence_nr = op && !name->step ? (int64_t)record[4] : name->sequence_nr,
+        .step = op && name->step ? (int64_t)record[4] : -1,
+        .fwd_thread = op ? (uint32_t)record[5] : 0,
+        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0),
+        .scope = scope,
     };
-    return tp_averages_add(c->averages, &average);
-}
-
-static int average_async(void *context, const struct tptrace_source *source, const struct tptrace_async *async)
-{
-    struct averages_consumer *c = context;
-    struct tptrace_event event;
-
-    tptrace_event_of(&event, source, async->name, async->record);
-    struct tp_average_event average = {
-        .name = event.name,
-        .overload_name = event.overload_name,
-        .input_shapes = event.input_shapes,
-        .stack = TP_STACK_EMPTY,
-        .use_device = TP_STRING_NONE,
-        .node_id = tptrace_node_of(source, c->by),
-        .flags = (uint16_t)(event.flags | TP_EVENT_ASYNC),
-        .device_type = TP_DEVICE_CPU,
-        .scope = event.scope,
-        .start_ns = async->start_ns,
-        .end_ns = async->end_ns,
-        .sequence = source->ordinal << 40 | async->sequence,
-        .cpu_total_ns = async->end_ns - async->start_ns,
-        .count = 1,
-    };
-    return tp_averages_add(c->averages, &average);
 }
 
 /* ---- the input ---- */
@@ -120,8 +51,8 @@ static int probe(const struct tp_input *input)
 /* The report's head, and whether anything is missing. */
 static void tell(struct tp_input *input, const struct tptrace_run *run, const struct tp_strings *strings)
 {
-    tptrace_head_lines(run, strings, &input->notes);
-    tptrace_head_json(run, strings, &input->recording);
+    tptrace_head_lines(run, strings, "tpreport: ", NOTES_MAX, &input->notes);
+    tptrace_head_json(run, strings, false, &input->recording);
     if (tptrace_run_was_cut(run))
         input->lost_count++;
 }
@@ -131,34 +62,11 @@ static int fail_memory(struct tp_diag *diag, int error)
     return error ? tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error)) : 0;
 }
 
-struct averages_run {
-    struct averages_consumer consumers[64];
-    struct tptrace_consumer tables[64];
-    unsigned count;
-};
-
-static int make_averages(struct averages_run *averages, unsigned count, const struct tp_stacks *stacks,
-                         const struct tp_averages_options *options, enum tp_by by)
-{
-    int error = 0;
-
-    for (; averages->count < count && !error; averages->count++) {
-        struct averages_consumer *c = &averages->consumers[averages->count];
-        c->by = by;
-        averages->tables[averages->count] =
-            (struct tptrace_consumer){.context = c, .range = average_range, .async = average_async};
-        error = tp_averages_create(stacks, options, &c->averages);
-        if (error)
-            break;
-    }
-    return error;
-}
-
 static int read_averages(struct tp_input *input, struct tp_strings *strings, struct tp_stacks *stacks,
                          const struct tp_averages_options *options, struct tp_input_averages *ret,
                          struct tp_diag *diag)
 {
-    struct averages_run averages = {.count = 0};
+    struct tptrace_sums *sums = NULL;
     struct tptrace_run run;
     struct tptrace_run_options how = {.selection = input->selection,
                                       .fold = true,
@@ -167,20 +75,19 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings, str
 
     int error = tptrace_run_open(&run, input->path, input->selection, diag);
     if (!error)
-        error = fail_memory(diag, make_averages(&averages, tptrace_run_workers(&how), stacks, options,
-                                                input->selection->by));
+        error = fail_memory(diag, tptrace_sums_create(&sums, tptrace_run_workers(&how), stacks, options,
+                                                      input->selection->by));
     if (!error)
-        error = tptrace_run_read(&run, &how, strings, averages.tables, diag);
-    for (unsigned i = 1; i < averages.count && !error; i++)
-        error = fail_memory(diag, tp_averages_merge(averages.consumers[0].averages, averages.consumers[i].averages));
+        error = tptrace_run_read(&run, &how, strings, tptrace_sums_consumers(sums), diag);
+    if (!error)
+        error = fail_memory(diag, tptrace_sums_finish(sums, &ret->averages));
     if (!error) {
         tell(input, &run, strings);
-        *ret = (struct tp_input_averages){.averages = averages.consumers[0].averages,
-                                          .use_device = TP_STRING_NONE,
-                                          .profile_memory = tptrace_run_counts_memory(&run)};
+        ret->use_device = TP_STRING_NONE;
+        ret->profile_memory = tptrace_run_counts_memory(&run);
+        ret->with_flops = false;
     }
-    for (unsigned i = error ? 0 : 1; i < averages.count; i++)
-        tp_averages_destroy(averages.consumers[i].averages);
+    tptrace_sums_destroy(sums);
     tptrace_run_close(&run);
     return error;
 }

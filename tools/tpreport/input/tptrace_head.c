@@ -9,7 +9,6 @@
 #include "input/tptrace.h"
 #include "model/python_text.h"
 
-#define LINES_MAX 40
 #define UNFINISHED_SHOWN 3
 #define TROUBLES_SHOWN 3
 
@@ -17,7 +16,8 @@ struct head {
     const struct tptrace_run *run;
     const struct tp_strings *strings;
     struct tp_buffer *out;
-    size_t lines, left_out;
+    const char *prefix;
+    size_t limit, lines, left_out;
 };
 
 void tptrace_duration(struct tp_buffer *out, int64_t ns)
@@ -35,12 +35,12 @@ void tptrace_duration(struct tp_buffer *out, int64_t ns)
 /* Begin a line. Return: false when there have been enough. */
 static bool begin(struct head *head)
 {
-    if (head->lines >= LINES_MAX) {
+    if (head->lines >= head->limit) {
         head->left_out++;
         return false;
     }
     head->lines++;
-    tp_buffer_string(head->out, "tpreport: ");
+    tp_buffer_string(head->out, head->prefix);
     return true;
 }
 
@@ -261,9 +261,10 @@ static void failed_line(struct head *head, const struct tptrace_member *member)
     end(head);
 }
 
-void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings, struct tp_buffer *out)
+void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings, const char *prefix,
+                        size_t limit, struct tp_buffer *out)
 {
-    struct head head = {.run = run, .strings = strings, .out = out};
+    struct head head = {.run = run, .strings = strings, .out = out, .prefix = prefix, .limit = limit};
 
     for (size_t i = 0; i < run->count; i++) {
         const struct tptrace_member *member = &run->members[i];
@@ -279,7 +280,7 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
         source_lines(&head, i);
     }
     if (head.left_out)
-        tp_buffer_format(out, "tpreport: %zu more such lines; tpreport info has them all\n", head.left_out);
+        tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix, head.left_out);
 }
 
 /* ---- JSON ---- */
@@ -369,7 +370,93 @@ const char *tptrace_state_name(enum tptrace_state state)
     return names[state];
 }
 
-static void put_member(struct tp_buffer *out, const struct tptrace_member *member, const struct tp_strings *strings)
+static void put_kinds(struct tp_buffer *out, const struct tptrace_totals *totals)
+{
+    bool first = true;
+
+    tp_buffer_string(out, ", \"kinds\": {");
+    for (unsigned k = 0; k < TP_EVENT_KIND_END; k++) {
+        if (!totals->stream.kinds[k])
+            continue;
+        tp_buffer_format(out, "%s\"%s\": %llu", first ? "" : ", ", tp_kinds[k].name,
+                         (unsigned long long)totals->stream.kinds[k]);
+        first = false;
+    }
+    tp_buffer_char(out, '}');
+}
+
+static void put_threads(struct tp_buffer *out, const struct tptrace_process *p)
+{
+    tp_buffer_string(out, ", \"threads\": [");
+    for (size_t i = 0; i < p->track_count; i++) {
+        const struct tptrace_track *track = &p->tracks[i];
+        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track->track);
+        tp_buffer_format(out, "%s{\"track\": %u, \"tid\": %u, \"slots\": %llu, \"dropped\": %llu", i ? ", " : "",
+                         track->track, track->tid, (unsigned long long)track->join.next,
+                         (unsigned long long)track->dropped);
+        put_text(out, "name", said ? said->name : NULL);
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_all_sources(struct tp_buffer *out, const struct tptrace_meta *meta)
+{
+    tp_buffer_string(out, ", \"sources\": [");
+    for (size_t i = 0; i < meta->source_count; i++) {
+        tp_buffer_string(out, i ? ", {\"name\": " : "{\"name\": ");
+        tp_json_string(out, meta->sources[i].name, strlen(meta->sources[i].name));
+        put_text(out, "state", meta->sources[i].state);
+        put_text(out, "why", meta->sources[i].why);
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_char(out, ']');
+}
+
+const char *tptrace_rate_name(enum tptrace_rate rate)
+{
+    static const char *const names[] = {
+        [TPTRACE_RATE_MEASURED] = "measured",
+        [TPTRACE_RATE_OTHER] = "another process",
+        [TPTRACE_RATE_SAID] = "start line",
+        [TPTRACE_RATE_ASSUMED] = "assumed",
+    };
+
+    return names[rate];
+}
+
+/* What only `info` tells. */
+static void put_details(struct tp_buffer *out, const struct tptrace_member *member)
+{
+    const struct tptrace_process *p = &member->process;
+    const struct tptrace_totals *t = &p->totals;
+
+    tp_buffer_format(out, ", \"ppid\": %u", p->meta.parent_pid);
+    put_text(out, "parent", p->meta.parent);
+    put_text(out, "exe", p->meta.exe);
+    put_text(out, "agent", p->meta.agent);
+    put_text(out, "memory", p->meta.memory);
+    put_text(out, "directory", member->dir);
+    put_kinds(out, t);
+    put_threads(out, p);
+    put_all_sources(out, &p->meta);
+    put_count(out, "disk_bytes", t->disk_bytes);
+    put_count(out, "block_bytes", t->block_bytes);
+    put_count(out, "blocks", t->blocks);
+    put_count(out, "segments", p->segment_count);
+    put_count(out, "rings", t->rings);
+    put_count(out, "slots_from_blocks", t->block_slots);
+    put_count(out, "slots_from_rings", t->ring_slots);
+    put_count(out, "names", member->name_count);
+    put_text(out, "clock", p->meta.clock);
+    tp_buffer_format(out, ", \"ticks_per_second\": %.0f", p->clock.ticks_per_second);
+    put_text(out, "ticks_per_second_from", tptrace_rate_name(member->rate_from));
+    put_count(out, "clock_readings", p->clock.pair_count);
+    put_count(out, "clock_jumps", p->clock.segments ? p->clock.segments - 1 : 0);
+}
+
+static void put_member(struct tp_buffer *out, const struct tptrace_member *member, const struct tp_strings *strings,
+                       bool all)
 {
     char text[1024];
 
@@ -392,11 +479,14 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
         put_totals(out, member);
         put_open(out, member, strings);
         put_sources(out, meta);
+        if (all)
+            put_details(out, member);
     }
     tp_buffer_char(out, '}');
 }
 
-void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *strings, struct tp_buffer *out)
+void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *strings, bool all,
+                       struct tp_buffer *out)
 {
     tp_buffer_string(out, "{\"run\": ");
     tp_json_string(out, run->place.run_name, strlen(run->place.run_name));
@@ -407,7 +497,7 @@ void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *s
     for (size_t i = 0; i < run->count; i++) {
         if (i)
             tp_buffer_string(out, ", ");
-        put_member(out, &run->members[i], strings);
+        put_member(out, &run->members[i], strings, all);
     }
     tp_buffer_string(out, "]}");
 }

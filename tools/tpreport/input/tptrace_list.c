@@ -17,6 +17,7 @@ struct item {
     uint64_t user;             /* the process */
     struct tptrace_event event;
     uint32_t tid, framework_thread;
+    int32_t node_id;
 };
 
 struct tptrace_list {
@@ -65,8 +66,8 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
 
     if (error)
         return error;
-    tptrace_event_of(&item->event, source, name, record);
-    item->event.node_id = tptrace_node_of(source, list->by);
+    tptrace_event_of(&item->event, source->names, name, record);
+    item->node_id = tptrace_node_of(source->process, list->by);
     item->ordinal = source->ordinal;
     item->user = source->user;
     if (tp_slot_kind(record) == TP_EVENT_OP_BEGIN)
@@ -278,7 +279,7 @@ static int append_event(struct tp_event_list *events, const struct item *item, c
     event.input_shapes = item->event.input_shapes;
     event.stack = TP_STACK_EMPTY;
     event.parent = parent;
-    event.node_id = item->event.node_id;
+    event.node_id = item->node_id;
     event.flags = (uint16_t)(item->event.flags | TP_EVENT_HAS_FWD_THREAD);
     event.scope = item->event.scope;
     return tp_event_list_append(events, &event);

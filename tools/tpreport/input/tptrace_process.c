@@ -21,7 +21,8 @@
 struct opening {
     struct tptrace_process *process;
     const uint8_t *uuid; /* NULL unknown */
-    size_t piece_capacity, track_capacity;
+    struct tptrace_pieces pieces; /* as found */
+    size_t track_capacity;
     uint32_t *track_slots; /* track number to index + 1; open addressing */
     uint32_t track_mask;
     uint32_t segment; /* being scanned */
@@ -108,24 +109,10 @@ static int64_t find_track(struct opening *o, uint32_t track)
     return *slot - 1;
 }
 
-static int add_piece(struct opening *o, const struct tptrace_piece *piece)
+static int add_piece(struct opening *o, struct tptrace_piece *piece)
 {
-    struct tptrace_process *p = o->process;
-
-    if (p->piece_count == UINT32_MAX)
-        return -TP_ELIMIT;
-    if (p->piece_count == o->piece_capacity) {
-        size_t capacity = o->piece_capacity ? o->piece_capacity * 2 : 64;
-        struct tptrace_piece *pieces = realloc(p->pieces, capacity * sizeof(*pieces));
-        if (!pieces)
-            return -ENOMEM;
-        p->pieces = pieces;
-        o->piece_capacity = capacity;
-    }
-    struct tptrace_piece *place = &p->pieces[p->piece_count];
-    *place = *piece;
-    place->order = (uint32_t)p->piece_count++;
-    return 0;
+    piece->order = (uint32_t)o->pieces.count;
+    return tptrace_pieces_add(&o->pieces, piece);
 }
 
 /* ---- rings ---- */
@@ -467,22 +454,21 @@ static int read_meta_again(struct tptrace_process *p, const char *path)
 
 /* ---- joining ---- */
 
-static bool is_sorted(const struct tptrace_process *p)
+static bool is_sorted(const struct tptrace_pieces *pieces)
 {
-    for (size_t i = 1; i < p->piece_count; i++) {
-        if (tptrace_piece_compare(&p->pieces[i - 1], &p->pieces[i]) > 0)
+    for (size_t i = 1; i < pieces->count; i++) {
+        if (tptrace_piece_compare(&pieces->items[i - 1], &pieces->items[i]) > 0)
             return false;
     }
     return true;
 }
 
-static void join_track(struct tptrace_process *p, struct tptrace_track *track)
+static void sum_track(struct tptrace_process *p, struct tptrace_track *track)
 {
-    struct tptrace_piece *pieces = p->pieces + track->first_piece;
-    struct tptrace_totals *totals = &p->totals;
+    const struct tptrace_piece *pieces = p->pieces + track->first_piece;
     const struct tptrace_meta_total *said = tptrace_meta_find_total(&p->meta, track->track);
+    struct tptrace_totals *totals = &p->totals;
 
-    tptrace_join_track(pieces, track->piece_count, &track->join);
     if (said && said->dropped > track->dropped)
         track->dropped = said->dropped;
     if (said && said->slots > track->join.next && said->slots < SLOT_MAX) {
@@ -500,7 +486,7 @@ static void join_track(struct tptrace_process *p, struct tptrace_track *track)
         if (pieces[i].last_ticks > track->last_ticks)
             track->last_ticks = pieces[i].last_ticks;
         if (pieces[i].segment == TPTRACE_RING)
-            totals->ring_slots += pieces[i].slots - pieces[i].skip;
+            totals->ring_slots += pieces[i].slots;
         else
             totals->block_slots += pieces[i].slots - pieces[i].skip;
     }
@@ -508,21 +494,33 @@ static void join_track(struct tptrace_process *p, struct tptrace_track *track)
         p->last_ticks = track->last_ticks;
 }
 
-static void join_tracks(struct tptrace_process *p)
+static int join_tracks(struct opening *o)
 {
-    if (!is_sorted(p))
-        qsort(p->pieces, p->piece_count, sizeof(*p->pieces), tptrace_piece_compare);
-    for (size_t i = 0; i < p->piece_count; i++) {
-        struct tptrace_track *track = &p->tracks[p->pieces[i].track];
-        if (!track->piece_count++)
-            track->first_piece = i;
+    struct tptrace_process *p = o->process;
+    struct tptrace_piece *found = o->pieces.items;
+    size_t count = o->pieces.count;
+    struct tptrace_pieces joined = {0};
+    int error = 0;
+
+    if (!is_sorted(&o->pieces))
+        qsort(found, count, sizeof(*found), tptrace_piece_compare);
+    for (size_t from = 0, to; from < count && !error; from = to) {
+        struct tptrace_track *track = &p->tracks[found[from].track];
+        for (to = from; to < count && found[to].track == found[from].track;)
+            to++;
+        track->first_piece = joined.count;
+        error = tptrace_join_track(found + from, to - from, &joined, &track->join);
+        track->piece_count = joined.count - track->first_piece;
     }
-    for (size_t i = 0; i < p->track_count; i++)
-        join_track(p, &p->tracks[i]);
+    p->pieces = joined.items;
+    p->piece_count = joined.count;
+    for (size_t i = 0; i < p->track_count && !error; i++)
+        sum_track(p, &p->tracks[i]);
     for (size_t i = 0; i < p->meta.drop_count; i++) {
         if (!p->meta.drops[i].has_track)
             p->totals.dropped_elsewhere += p->meta.drops[i].count;
     }
+    return error;
 }
 
 /* ---- the whole ---- */
@@ -539,7 +537,7 @@ static int open_parts(struct opening *o, const char *meta_path)
         error = read_segments(o);
     if (!error && p->state != TPTRACE_ENDED)
         error = read_meta_again(p, meta_path);
-    return error;
+    return error ? error : join_tracks(o);
 }
 
 int tptrace_process_open(struct tptrace_process *process, const char *dir, size_t trouble_limit,
@@ -561,12 +559,12 @@ int tptrace_process_open(struct tptrace_process *process, const char *dir, size_
         return error;
     error = open_parts(&o, path);
     free(o.track_slots);
+    free(o.pieces.items);
     if (error) {
         tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error));
         return tp_diag_at(diag, dir);
     }
     note_meta_troubles(process, path);
-    join_tracks(process);
     return 0;
 }
 

@@ -366,6 +366,7 @@ static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
         .first_ordinal = first_ordinal,
         .user = (uint64_t)(member - run->members),
         .workers = tptrace_run_workers(options),
+        .verify = options->verify,
     };
 
     if (!error)
@@ -425,7 +426,8 @@ int tptrace_run_read(struct tptrace_run *run, const struct tptrace_run_options *
             return tp_diag_at(diag, member->dir), error;
         }
         ordinal += member->process.track_count;
-        release(&member->process);
+        if (!options->keep_pieces)
+            release(&member->process);
     }
     return 0;
 }

@@ -58,6 +58,8 @@ struct tptrace_run_options {
     const struct tp_selection *selection; /* NULL: all */
     bool fold;
     bool want_shapes;
+    bool verify;      /* as in struct tptrace_stream_options */
+    bool keep_pieces; /* for who looks at the process afterwards */
     unsigned workers; /* 0: as many as there are cores */
     size_t trouble_limit; /* texts kept per process */
 };

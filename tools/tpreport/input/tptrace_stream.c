@@ -258,13 +258,47 @@ static int decode_piece(struct worker *w, const struct tptrace_piece *piece, str
     return error == -ENOMEM ? error : 0;
 }
 
+static void note_difference(struct run *run, const struct tptrace_piece *piece, const char *what,
+                            uint64_t found, uint64_t expected)
+{
+    char path[TPTRACE_PATH_MAX];
+    struct tp_diag diag;
+
+    tp_diag_fail(&diag, -TP_ECORRUPT, piece->offset, "block of track %u from slot %llu: %s %llu, expected %llu",
+                 run->process->tracks[piece->track].track, (unsigned long long)piece->first_slot, what,
+                 (unsigned long long)found, (unsigned long long)expected);
+    tptrace_segment_path(path, run->process, &run->process->segments[piece->segment]);
+    tptrace_trouble(run->process, &diag, path);
+}
+
+/* @lost_before, @open_fits: before the block was fed, unless it begins anew. */
+static void verify_block(struct run *run, const struct reading *r, const struct tptrace_piece *piece,
+                         const struct tp_block *block, uint64_t lost_before, bool open_fits)
+{
+    uint64_t lost = r->stream.counts.lost_records - lost_before;
+
+    if (!open_fits)
+        note_difference(run, piece, "ranges open at its start are not those of the records before; open slots",
+                        block->open_slots, r->stream.depth);
+    if (block->unknown_records || piece->skip)
+        return;
+    if (r->stream.ticks != block->header.last_ticks)
+        note_difference(run, piece, "last time", block->header.last_ticks, r->stream.ticks);
+    if ((lost < UINT32_MAX ? lost : UINT32_MAX) != block->header.lost)
+        note_difference(run, piece, "records lost", block->header.lost, lost);
+}
+
 static int feed_block(struct run *run, struct reading *r, const struct tptrace_piece *piece,
                       const struct tp_block *block)
 {
+    uint64_t lost = r->stream.counts.lost_records;
+    bool verify = run->options->verify, open_fits = true;
     int error = 0;
 
     if (piece->gap || r->broken)
         error = tp_stream_restart(&r->stream, block->open, block->open_slots, block->header.first_ticks);
+    else if (verify)
+        open_fits = tp_stream_has_open(&r->stream, block->open, block->open_slots);
     r->broken = false;
     if (block->unknown_records) {
         pthread_mutex_lock(&run->lock);
@@ -273,19 +307,22 @@ static int feed_block(struct run *run, struct reading *r, const struct tptrace_p
     }
     if (error)
         return error;
-    return tp_stream_feed(&r->stream, block->slots + (size_t)piece->skip * TP_SLOT_WORDS,
-                          block->slot_count - piece->skip);
+    error = tp_stream_feed(&r->stream, block->slots + (size_t)piece->skip * TP_SLOT_WORDS,
+                           block->slot_count - piece->skip);
+    if (verify && !error)
+        verify_block(run, r, piece, block, lost, open_fits);
+    return error;
 }
 
 static int feed_ring(struct run *run, struct reading *r, const struct tptrace_piece *piece)
 {
-    const uint64_t *slots = run->process->ring_slots + (piece->offset + piece->skip) * TP_SLOT_WORDS;
+    const uint64_t *slots = run->process->ring_slots + piece->offset * TP_SLOT_WORDS;
     int error = 0;
 
     if (piece->gap || r->broken)
         error = tp_stream_restart(&r->stream, NULL, 0, piece->first_ticks);
     r->broken = false;
-    return error ? error : tp_stream_feed(&r->stream, slots, piece->slots - piece->skip);
+    return error ? error : tp_stream_feed(&r->stream, slots, piece->slots);
 }
 
 /* Wait until all pieces before this one on its track are done. Return: false when the run has failed. */
@@ -370,27 +407,38 @@ static void *work(void *argument)
     return NULL;
 }
 
+static int compare_found(const void *a, const void *b, void *context)
+{
+    const struct tptrace_piece *pieces = context;
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+
+    if (pieces[i].order != pieces[j].order)
+        return pieces[i].order < pieces[j].order ? -1 : 1;
+    return i < j ? -1 : 1;
+}
+
 /* Pieces in the order in which they were found, but each track's in its own order. */
 static int make_order(struct run *run)
 {
     const struct tptrace_process *p = run->process;
-    uint32_t *by_found = malloc((p->piece_count + 1) * sizeof(*by_found));
     uint32_t *given = calloc(p->track_count + 1, sizeof(*given));
-    int error = by_found && given ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < p->piece_count && !error; i++)
-        by_found[p->pieces[i].order] = (uint32_t)i;
-    for (size_t i = 0; i < p->piece_count && !error; i++) {
-        uint32_t track = p->pieces[by_found[i]].track;
+    if (!given)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->piece_count; i++)
+        run->order[i] = (uint32_t)i;
+    if (p->piece_count)
+        qsort_r(run->order, p->piece_count, sizeof(*run->order), compare_found, p->pieces);
+    for (size_t i = 0; i < p->piece_count; i++) {
+        uint32_t track = p->pieces[run->order[i]].track;
         uint32_t piece = (uint32_t)(p->tracks[track].first_piece + given[track]++);
-        if (p->pieces[piece].skip == p->pieces[piece].slots || run->left[track] == UINT32_MAX)
+        if (run->left[track] == UINT32_MAX)
             continue;
         run->order[run->order_count++] = piece;
         run->left[track]++;
     }
-    free(by_found);
     free(given);
-    return error;
+    return 0;
 }
 
 static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
@@ -529,6 +577,10 @@ int tptrace_stream_process(struct tptrace_process *process, const struct tptrace
         error = finish_async(&run);
     if (!error)
         count_empty_tracks(&run);
+    for (unsigned i = 0; i < options->workers && !error; i++) {
+        if (consumers[i].end_process)
+            error = consumers[i].end_process(consumers[i].context);
+    }
     run_fini(&run);
     return error;
 }

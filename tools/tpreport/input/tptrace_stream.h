@@ -39,6 +39,7 @@ struct tptrace_consumer {
     void *context;
     int (*range)(void *context, const struct tptrace_source *source, const struct tp_stream_range *range);
     int (*async)(void *context, const struct tptrace_source *source, const struct tptrace_async *async);
+    int (*end_process)(void *context); /* the process and its names go away; by one thread for all workers */
 };
 
 struct tptrace_unfinished {
@@ -64,6 +65,7 @@ struct tptrace_stream_options {
     uint64_t first_ordinal; /* of the process's first track */
     uint64_t user;
     unsigned workers;       /* at least 1 */
+    bool verify;            /* what blocks say of themselves against what is in them: differences are troubles */
 };
 
 /**

@@ -396,6 +396,26 @@ int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t ope
     return error;
 }
 
+bool tp_stream_has_open(const struct tp_stream *stream, const uint64_t *open, size_t open_slots)
+{
+    const struct tp_stream_frame **frames = malloc((stream->depth + 1) * sizeof(const void *));
+    uint32_t kept = 0, cut = 0, there = 0;
+
+    if (!frames || !open_is_sane(open, open_slots)) {
+        free(frames);
+        return false;
+    }
+    for (unsigned c = 0; c < TP_CLASS_END; c++) {
+        uint32_t more;
+        kept += count_kept(stream, c, open, open_slots, frames, &more);
+        cut += more;
+    }
+    for (size_t at = 0; at < open_slots; there++)
+        at += tp_kind_slots(tp_slot_kind(open + at * TP_SLOT_WORDS));
+    free(frames);
+    return !cut && kept == there;
+}
+
 int tp_stream_finish(struct tp_stream *stream, uint64_t ticks)
 {
     uint32_t all[TP_CLASS_END] = {0};

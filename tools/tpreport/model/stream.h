@@ -152,6 +152,9 @@ int tp_stream_feed(struct tp_stream *stream, const uint64_t *slots, size_t count
 int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t open_slots,
                       uint64_t near_ticks);
 
+/** tp_stream_has_open - are exactly the ranges of @open open? @open: as in tp_stream_restart */
+bool tp_stream_has_open(const struct tp_stream *stream, const uint64_t *open, size_t open_slots);
+
 /**
  * tp_stream_finish - the track ends; ranges still open are unfinished and end at @ticks
  * @ticks: the process's last record; never taken before the track's own
