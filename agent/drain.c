@@ -17,6 +17,8 @@
 
 #define BLOCK_SLOTS (16u << 10)
 #define ENOUGH_SLOTS (12u << 10) /* about 8 Ki records: what makes a good block */
+#define SMALL_RING (8u << 10)
+#define USUAL_RING (32u << 10)   /* 1 MiB: some 10 ms of the busiest thread */
 #define LARGEST_RING (128u << 10)
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
@@ -220,7 +222,10 @@ static void finish_closed(struct tp_live *live, uint32_t index)
     tp_recording_drop_ring(live, live->drain->ring_dir, index);
 }
 
-/* A ring that filled to a half between two looks is followed by one four times as large. */
+/*
+ * A thread that records goes on in a ring of the usual size; a ring that filled to a half between
+ * two looks is followed by one four times as large.
+ */
 static void offer_larger(struct tp_live *live, uint32_t index)
 {
     struct tp_ring_entry *e = &live->rings[index];
@@ -260,7 +265,7 @@ static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
         fullest = fill > fullest ? fill : fullest;
         if (all || is_due(e, now_ns))
             drain_ring(live, e, all);
-        if (thread && fill >= 128 && !all)
+        if (thread && !all && (fill >= 128 || (e->slot_count < USUAL_RING && e->track_told)))
             offer_larger(live, i);
         finish_closed(live, i);
     }
@@ -459,7 +464,7 @@ static void fill_stock(struct tp_live *live)
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
         int entry =
-            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? 8u << 10 : 2u << 10);
+            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? USUAL_RING : SMALL_RING);
         if (entry < 0)
             return;
         atomic_store_explicit(&live->rings[entry].state, TP_RING_STOCK, memory_order_relaxed);
