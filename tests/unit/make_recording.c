@@ -112,7 +112,7 @@ void recording_begin(struct recording *r, const struct recording_options *option
 
 void recording_clock(struct recording *r, uint64_t ticks)
 {
-    int64_t ns = recording_ns(r, ticks) - r->options.start_ns + 1000000000;
+    int64_t ns = recording_ns(r, ticks) - INT64_C(1690000000000000000); /* when the machine was booted */
 
     fprintf(r->meta, "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%lld,\"raw_ns\":0,\"realtime_ns\":%lld,\"width\":50}\n",
             (unsigned long long)ticks, (long long)ns, (long long)recording_ns(r, ticks));
