@@ -550,25 +550,39 @@ static void *drain_main(void *argument)
     return NULL;
 }
 
-int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread)
+/*
+ * The program's static TLS is cut out of every stack: one with much of it (seen: 256 KiB) makes a
+ * small stack EINVAL. 0 is the program's own default.
+ */
+static int make_drain_thread(struct tp_live *live, tp_make_thread *make_thread)
 {
+    static const size_t stacks[] = {256u << 10, 2u << 20, 0};
     pthread_attr_t attributes;
     pthread_t thread;
+    int error = EINVAL;
+
+    for (unsigned i = 0; error == EINVAL && i < sizeof(stacks) / sizeof(stacks[0]); i++) {
+        if (pthread_attr_init(&attributes))
+            return ENOMEM;
+        if (stacks[i])
+            pthread_attr_setstacksize(&attributes, stacks[i]);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        error = make_thread(&thread, &attributes, drain_main, live);
+        pthread_attr_destroy(&attributes);
+    }
+    return error;
+}
+
+int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread)
+{
     uint64_t signals;
 
     if (!take_lock(live))
         return -EBUSY;
-    if (pthread_attr_init(&attributes)) {
-        atomic_store(&live->drain_lock, 0);
-        return -ENOMEM;
-    }
-    pthread_attr_setstacksize(&attributes, 256u << 10);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     atomic_store(&live->state, TP_LIVE);
     tp_os_block_signals(&signals);
-    int error = make_thread(&thread, &attributes, drain_main, live);
+    int error = make_drain_thread(live, make_thread);
     tp_os_restore_signals(&signals);
-    pthread_attr_destroy(&attributes);
     if (error) {
         atomic_store(&live->state, TP_ARMED);
         atomic_store(&live->drain_lock, 0);

@@ -11,16 +11,18 @@
 #include "intern.h"
 #include "record.h"
 #include "recording.h"
+#include "scope.h"
 
 #define TABLE_MASK (TP_NAME_TABLE - 1u)
 #define PROBES_MAX 4096u
 
+/* 8 bytes behind every name are readable, too: texts are compared in words. */
 static uint64_t claim_room(struct tp_live *live, uint64_t bytes)
 {
     uint64_t used = atomic_load_explicit(&live->names.used, memory_order_relaxed);
 
     do {
-        if (used + bytes > atomic_load_explicit(&live->names.allocated, memory_order_acquire))
+        if (used + bytes + 8 > atomic_load_explicit(&live->names.allocated, memory_order_acquire))
             return 0;
     } while (!atomic_compare_exchange_weak_explicit(&live->names.used, &used, used + bytes,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -123,36 +125,57 @@ uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
     return id;
 }
 
-/* A signal handler may come in between and use the same line: the key goes first and comes back
- * last. */
-static void remember(struct tp_name_cache *line, const void *key,
-                     const struct tp_name_record *record)
-{
-    line->key = NULL;
-    atomic_signal_fence(memory_order_seq_cst);
-    line->text = (const char *)(record + 1);
-    line->length = record->length;
-    line->id = record->id;
-    atomic_signal_fence(memory_order_seq_cst);
-    line->key = key;
-}
-
+/*
+ * A line is one pointer to a name's record, which never changes: whatever a signal handler puts
+ * there meanwhile, the comparison and the id are of the same name.
+ */
 uint32_t tp_intern_text(enum tp_name_kind kind, const char *text)
 {
     if (tp_unlikely(!tp_names_ready()))
         return TP_NAME_NONE;
-    struct tp_name_cache *cache = tp_tls.thread->names;
-    uint64_t mixed = ((uintptr_t)text ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15);
-    struct tp_name_cache *line = &cache[mixed >> 55];
-    const void *key = (const void *)((uintptr_t)text ^ (uint64_t)kind << 56);
-
-    if (tp_likely(line->key == key && !strncmp(text, line->text, line->length) &&
-                  !text[line->length]))
-        return line->id;
+    uint32_t id = tp_intern_known(kind, text);
+    if (tp_likely(id))
+        return id;
     size_t size = strlen(text);
-    uint32_t id;
     const struct tp_name_record *record = tp_intern_record(kind, text, size, &id);
     if (record && record->length == size)
-        remember(line, key, record);
+        atomic_store_explicit(&tp_name_line(tp_tls.thread, text, kind)->record, record,
+                              memory_order_relaxed);
+    return id;
+}
+
+/* Both are ours, with readable bytes up to the next multiple of 8 behind them. */
+static inline bool same_bytes(const char *a, const char *b, size_t size)
+{
+    for (; size >= 8; a += 8, b += 8, size -= 8)
+        if (tp_word_at(a) != tp_word_at(b))
+            return false;
+    return !size || !((tp_word_at(a) ^ tp_word_at(b)) << (64 - 8 * size));
+}
+
+static inline bool same_scoped(const struct tp_name_record *record, const struct tp_scope *scope,
+                               const char *text)
+{
+    const char *bytes = (const char *)(record + 1);
+    uint32_t before = scope->length + 1;
+
+    return record->kind == TP_NAME_SCOPED && record->length >= before && !bytes[scope->length] &&
+           same_bytes(bytes, scope->name, scope->length) &&
+           tp_same_text(text, bytes + before, record->length - before);
+}
+
+uint32_t tp_intern_scoped(const struct tp_scope *scope, const char *text)
+{
+    if (tp_unlikely(!tp_names_ready()))
+        return TP_NAME_NONE;
+    struct tp_name_cache *line = tp_name_line(tp_tls.thread, text, TP_NAME_SCOPED + scope->number);
+    const struct tp_name_record *record = atomic_load_explicit(&line->record, memory_order_relaxed);
+
+    if (tp_likely(record && same_scoped(record, scope, text)))
+        return record->id;
+    size_t size = strlen(text);
+    uint32_t id = tp_scope_record(scope, text, size, &record);
+    if (record && record->length == scope->length + 1 + size)
+        atomic_store_explicit(&line->record, record, memory_order_relaxed);
     return id;
 }

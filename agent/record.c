@@ -5,6 +5,7 @@
 #include "agent.h"
 #include "base/os.h"
 #include "drain.h"
+#include "points.h"
 
 /* So many records refused in a row because `busy` was set: a handler has jumped away in the midst
  * of one. */
@@ -227,4 +228,11 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
     return result;
+}
+
+uint64_t tp_next_range_id(void)
+{
+    static _Atomic uint64_t last;
+
+    return 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
 }

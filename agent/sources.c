@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "log.h"
+#include "notes.h"
 
 #define TP_SOURCE(NAME, name, fallback, help) extern const struct tp_source tp_source_##name;
 #include "sources.def"
@@ -158,4 +159,5 @@ void tp_sources_report(struct tp_text *text, bool all)
         }
         tp_text_string(text, "}\n");
     }
+    tp_notes_report(text, all);
 }

@@ -13,17 +13,17 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "event/names.h"
 #include "guard.h"
 #include "ring/ring.h"
 
 #define TP_THREADS_MAX 4096u
 #define TP_NAME_CACHE 512u
 
+/* A name seen before, found again by the address of the caller's text and then compared: a stale
+ * line is only slow. */
 struct tp_name_cache {
-    const void *key;  /* address of the caller's text */
-    const char *text; /* our copy, not terminated */
-    uint32_t length;
-    uint32_t id; /* 0 = empty */
+    const struct tp_name_record *_Atomic record; /* NULL: empty */
 };
 
 struct tp_thread {

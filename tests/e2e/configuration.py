@@ -7,7 +7,7 @@ import subprocess
 
 import tap
 
-PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", "/usr/bin/python3")
+PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")
 HELLO = [PYTHON, "-c", "print('hello')"]
 
 

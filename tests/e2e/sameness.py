@@ -8,8 +8,8 @@ import sys
 
 import tap
 
-WORKLOADS = os.environ["TPAGENT_WORKLOADS"]
-PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", "/usr/bin/python3")
+WORKLOADS = os.environ["WORKLOADS"]
+PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")
 
 DESCRIPTORS = """import os
 def target(f):

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import traceback
 
-AGENT = os.environ.get("TPAGENT_LIB", "")
+AGENT = os.environ["AGENT"]
 TPREPORT = os.environ.get("TPREPORT", "")
 
 

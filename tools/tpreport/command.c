@@ -70,6 +70,7 @@ void tp_run_fini(struct tp_run *run)
     tp_stacks_fini(&run->stacks);
     tp_strings_fini(&run->strings);
     tp_buffer_fini(&run->notes);
+    tp_buffer_fini(&run->recording);
     memset(run, 0, sizeof(*run));
 }
 
@@ -104,9 +105,10 @@ static void collect_losses(struct tp_run *run)
 {
     for (int i = 0; i < run->input_count; i++) {
         const struct tp_input *input = &run->inputs[i];
-        if (!input->lost_count)
+        tp_buffer_bytes(&run->notes, input->notes.bytes, input->notes.size);
+        run->is_partial |= input->lost_count != 0;
+        if (!input->lost_count || input->notes.size)
             continue;
-        run->is_partial = true;
         tp_buffer_format(&run->notes, "tpreport: %s: %s\n", input->path,
                          input->lost_text[0] ? input->lost_text : "something was lost");
     }
@@ -180,8 +182,26 @@ static int fail_memory(struct tp_diag *diag, int code)
     return tp_diag_fail(diag, code, TP_DIAG_NO_OFFSET, "no memory for the report");
 }
 
+/* One object, or a list of them when there are several inputs. */
+static void collect_recordings(struct tp_run *run)
+{
+    tp_buffer_reset(&run->recording);
+    for (int i = 0; i < run->input_count; i++) {
+        const struct tp_buffer *part = &run->inputs[i].recording;
+        if (!part->size)
+            continue;
+        if (run->input_count > 1)
+            tp_buffer_char(&run->recording, run->recording.size ? ',' : '[');
+        tp_buffer_bytes(&run->recording, part->bytes, part->size);
+    }
+    if (run->recording.size && run->input_count > 1)
+        tp_buffer_char(&run->recording, ']');
+}
+
 static int write_report(struct tp_run *run, struct tp_report *report, struct tp_diag *diag)
 {
+    collect_recordings(run);
+    report->recording = run->recording.size ? &run->recording : NULL;
     if (run->sort_column >= 0 && tp_column_sort(report, run->sort_column) < 0)
         return fail_memory(diag, -ENOMEM);
     return run->view->write(report, &run->options->view, run->output, diag);

@@ -186,6 +186,16 @@ static int read_STEP(const struct argument *a)
     return s->has_step ? 0 : fail_value(a, "a step's number or a range such as 3-5");
 }
 
+static int read_BY(const struct argument *a)
+{
+    struct tp_selection *s = &a->options->selection;
+
+    s->by = !strcmp(a->text, "rank")      ? TP_BY_RANK
+            : !strcmp(a->text, "process") ? TP_BY_PROCESS
+                                          : TP_BY_NOTHING;
+    return s->by != TP_BY_NOTHING ? 0 : fail_value(a, "rank or process");
+}
+
 /* Decimal seconds, to the nanosecond. */
 static bool read_seconds(const char *text, int64_t *ret_ns)
 {

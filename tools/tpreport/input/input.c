@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "input/event_list_json.h"
+#include "input/tptrace.h"
 
 static const struct tp_input_kind *const kinds[] = {
 #define TP_INPUT_KIND(symbol) &symbol,
@@ -135,6 +136,8 @@ void tp_input_close(struct tp_input *input)
     if (input->path && input->fd >= 0)
         close(input->fd);
     free((void *)input->head);
+    tp_buffer_fini(&input->notes);
+    tp_buffer_fini(&input->recording);
     *input = (struct tp_input){.fd = -1};
 }
 

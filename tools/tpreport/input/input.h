@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "input/selection.h"
 #include "model/averages.h"
+#include "model/buffer.h"
 #include "model/event_list.h"
 
 enum { TP_INPUT_HEAD = 64 << 10 };
@@ -27,6 +28,8 @@ struct tp_input {
     uint64_t
         lost_count; /* what could not be read or was dropped while recording; > 0: exit status 3 */
     char lost_text[256]; /* about the first of it */
+    struct tp_buffer notes;     /* the report's head: lines for stderr, each with its end */
+    struct tp_buffer recording; /* the same facts as a JSON object; empty: nothing to say */
 };
 
 /* What a stream of events came to; the settings that a list would carry. */

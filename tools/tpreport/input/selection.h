@@ -17,6 +17,13 @@ struct tp_instant {
     int64_t ns;
 };
 
+/* What node_id stands for. */
+enum tp_by {
+    TP_BY_NOTHING, /* -1 */
+    TP_BY_RANK,
+    TP_BY_PROCESS, /* the pid */
+};
+
 /* A window of time keeps the events that start in [from, to), whole. */
 struct tp_selection {
     bool has_pid, has_rank, has_step;
@@ -25,6 +32,7 @@ struct tp_selection {
     int64_t first_step, last_step; /* numbers as in "ProfilerStep#N", both included */
     const char *thread;            /* NULL: all; a tid in decimal, or a thread's name */
     struct tp_instant from, to;
+    enum tp_by by;
 };
 
 #endif

@@ -3,6 +3,7 @@
 #define TP_MODEL_REPORT_H
 
 #include "model/averages.h"
+#include "model/buffer.h"
 #include "model/event_list.h"
 
 /* What a view shows: rows that are groups, or rows that are the events of a list. */
@@ -17,6 +18,7 @@ struct tp_report {
     uint32_t first_use_device;         /* ... of the first row before any sorting */
     bool profile_memory;
     bool with_flops;
+    const struct tp_buffer *recording; /* JSON about where it is from; NULL: nothing */
 };
 
 /**

@@ -108,6 +108,15 @@ static int nest(struct tp_event_list *list, uint32_t first)
     return 0;
 }
 
+/* Parents are known: children in list order. */
+static void link_children(struct tp_event_list *list, uint32_t first)
+{
+    for (uint32_t i = first; i < list->count; i++) {
+        if (list->events[i].parent != TP_NO_EVENT)
+            adopt(list, list->events[i].parent, i);
+    }
+}
+
 /* ---- folding ---- */
 
 /* The parent that is still there. Shortens the way for the next one. */
@@ -297,7 +306,12 @@ int tp_tree_build(struct tp_event_list *list, struct tp_diag *diag)
 {
     uint32_t first = list->tree_count;
 
-    int result = nest(list, first);
+    int result = 0;
+    if (list->is_nested)
+        link_children(list, first);
+    else
+        result = nest(list, first);
+    list->is_nested = false;
     if (result < 0)
         return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory to nest %u events",
                             list->count);

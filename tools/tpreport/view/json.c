@@ -11,11 +11,16 @@ struct json {
     size_t rows;
 };
 
-static void put_head(struct json *json)
+static void put_head(struct json *json, const struct tp_report *report)
 {
-    tp_buffer_string(&json->line,
-                     "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
-                     "\", \"units\": {\"time\": \"us\", \"memory\": \"bytes\"}, \"rows\": [");
+    tp_buffer_string(&json->line, "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
+                                  "\", \"units\": {\"time\": \"us\", \"memory\": \"bytes\"}, ");
+    if (report->recording) {
+        tp_buffer_string(&json->line, "\"recording\": ");
+        tp_buffer_bytes(&json->line, report->recording->bytes, report->recording->size);
+        tp_buffer_string(&json->line, ", ");
+    }
+    tp_buffer_string(&json->line, "\"rows\": [");
 }
 
 static void begin_row(struct json *json, char bracket)
@@ -130,7 +135,7 @@ int tp_json_write_rows(const struct tp_report *report, const struct tp_view_opti
     const struct tp_average *row;
 
     (void)diag;
-    put_head(&json);
+    put_head(&json, report);
     for (size_t i = 0; !tp_output_failed(output); i++) {
         row = tp_view_next_row(report, options, limit, &i, &printed, &scratch);
         if (!row)
@@ -221,7 +226,7 @@ int tp_json_write_tree(const struct tp_report *report, const struct tp_view_opti
 
     (void)options;
     (void)diag;
-    put_head(&json);
+    put_head(&json, report);
     for (size_t i = 0; i < report->count && !tp_output_failed(output); i++)
         put_node(&json, report, report->order[i]);
     put_foot(&json);
@@ -237,7 +242,7 @@ int tp_json_write_tree_compact(const struct tp_report *report,
 
     (void)options;
     (void)diag;
-    put_head(&json);
+    put_head(&json, report);
     for (size_t i = 0; i < report->count && !tp_output_failed(output); i++) {
         const struct tp_function_event *event = &report->list->events[report->order[i]];
         begin_row(&json, '[');
