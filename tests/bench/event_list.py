@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """event_list.py FILE: the reference's own EventList over the events that tpreport wrote as JSON.
 
-Prints the CPU nanoseconds an event for the tree, key_averages() and table(); making the objects is not counted.
+Prints the CPU nanoseconds an event for the tree, key_averages() and table(); making the objects is
+not counted.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """torch_cost.py adds MODE CHUNKS: CPU nanoseconds an operator in a loop of x + y on eight floats.
 
-MODE none: the loop alone, also for whoever preloads something. plain, shapes: torch.profiler in every second chunk,
-whose difference from the chunk before is what it adds. Prints one JSON line.
+MODE none: the loop alone, also for whoever preloads something. plain, shapes: torch.profiler in
+every second chunk, whose difference from the chunk before is what it adds. Prints one JSON line.
 
 torch_cost.py mlp STEPS: training steps of a small net, for a recording.
 """
@@ -56,7 +56,7 @@ def profiled(run, shapes):
     )
     profiler.start()
     cost = timed(run)
-    torch.autograd._disable_profiler()  # without the conversion to Python objects, which is not part of the loop
+    torch.autograd._disable_profiler()  # and not stop(), whose conversion is not part of the loop
     return cost
 
 
