@@ -186,6 +186,7 @@ EXPORT void __attribute__((noreturn)) _Exit(int status)
 static void after_fork_in_child(void)
 {
     tp_tls.thread = NULL;
+    tp_sources_fork_child();
 }
 
 static void read_machine(void)

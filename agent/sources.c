@@ -134,6 +134,13 @@ void tp_sources_tick(void)
             table[i].source->tick();
 }
 
+void tp_sources_fork_child(void)
+{
+    for (int i = 0; i < TP_SOURCE_END; i++)
+        if (tp_source_wanted(i) && table[i].source->fork_child)
+            table[i].source->fork_child();
+}
+
 void tp_sources_stop(void)
 {
     for (int i = 0; i < TP_SOURCE_END; i++)
