@@ -263,11 +263,10 @@ static void add_metadata(const struct tp_itt_string *key, int type, size_t count
 
     if (!key || !data || !count || !type_bytes(type) || !tp_may_record())
         return;
+    enum tp_value_type value_type = count > 1 ? TP_VALUE_TEXT : read_value(type, data, &bits);
     if (count > 1)
-        tp_record_attribute(TP_CLASS_ITT, tp_itt_key(key), TP_VALUE_TEXT,
-                            list_text(type, count, data));
-    else
-        tp_record_attribute(TP_CLASS_ITT, tp_itt_key(key), read_value(type, data, &bits), bits);
+        bits = list_text(type, count, data);
+    tp_record_attribute(TP_CLASS_ITT, tp_itt_key(key), value_type, bits);
 }
 
 void tp_itt_metadata(struct tp_itt_domain *domain, struct tp_itt_id id, struct tp_itt_string *key,
