@@ -261,7 +261,8 @@ static void add_metadata(const struct tp_itt_string *key, int type, size_t count
 {
     uint64_t bits = 0;
 
-    if (!key || !data || !count || !type_bytes(type) || !tp_may_record())
+    if (!key || !data || !count || !type_bytes(type) || !tp_may_record() ||
+        !tp_record_is_open(TP_CLASS_ITT))
         return;
     enum tp_value_type value_type = count > 1 ? TP_VALUE_TEXT : read_value(type, data, &bits);
     if (count > 1)
@@ -288,7 +289,7 @@ void tp_itt_metadata_scope(struct tp_itt_domain *domain, int scope, struct tp_it
 /* A length of 0 says that the text is terminated. */
 static void add_text(const struct tp_itt_string *key, const char *text, size_t length)
 {
-    if (!key || !text || !tp_may_record())
+    if (!key || !text || !tp_may_record() || !tp_record_is_open(TP_CLASS_ITT))
         return;
     uint32_t id = tp_intern(TP_NAME_TEXT, text, length ? strnlen(text, length) : strlen(text));
     tp_record_attribute(TP_CLASS_ITT, tp_itt_key(key), TP_VALUE_TEXT, id);
