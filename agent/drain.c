@@ -316,7 +316,8 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
         uint64_t dropped;
-        if (atomic_load(&e->state) != TP_RING_USED || !(dropped = atomic_load(&e->header->dropped)) || e->successor)
+        if (atomic_load(&e->state) != TP_RING_USED || !(dropped = atomic_load(&e->header->dropped)) ||
+            atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
         tp_text_format(meta, "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n", e->header->track,
                        (unsigned long long)dropped);
@@ -430,15 +431,27 @@ static void fill_stock(struct tp_live *live)
     }
 }
 
+/* The larger ring that a thread was offered and did not live to take. */
+static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struct tp_thread *t)
+{
+    uint32_t offer = atomic_exchange(&t->next_entry, 0);
+
+    if (!offer)
+        return;
+    tp_recording_drop_ring(live, live->drain->ring_dir, offer - 1);
+    e->successor = 0;
+}
+
 /* Rings of threads that are gone: drained, then taken back with their control block. */
 static void retire_dead(struct tp_live *live)
 {
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
-        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor || e->successor ||
+        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor || atomic_load(&e->header->closed) ||
             tp_os_thread_exists(live->pid, e->header->tid))
             continue;
         struct tp_thread *t = &live->threads[e->thread];
+        take_offer_back(live, e, t);
         drain_ring(live, e, true);
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;
