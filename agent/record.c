@@ -10,23 +10,35 @@
 /* So many records refused in a row because `busy` was set: a handler has jumped away in the midst of one. */
 #define BUSY_IS_STALE 1024
 
+/* A signal handler that comes in between may skip or lose something: then look again. */
 static void set_careful(struct tp_thread *t)
 {
-    uint32_t skipped = 0;
+    uint16_t nested;
 
-    for (unsigned i = 0; i < TP_CLASS_END; i++)
-        skipped |= t->skip[i];
-    t->careful = skipped || t->lost_count ||
-                 atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED;
+    do {
+        uint32_t skipped = 0;
+        nested = t->nested_in_a_row;
+        for (unsigned i = 0; i < TP_CLASS_END; i++)
+            skipped |= t->skip[i];
+        t->careful = skipped || t->lost_count ||
+                     atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED;
+        atomic_signal_fence(memory_order_seq_cst);
+    } while (t->nested_in_a_row != nested);
+}
+
+/* A handler's losses may come in the midst of ours. */
+static void add_lost(uint64_t *count, uint64_t n)
+{
+    __atomic_fetch_add(count, n, __ATOMIC_RELAXED);
 }
 
 static void count_lost(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
 {
     if (!t->lost_count)
         t->lost_first_ticks = ticks;
-    t->lost_count++;
+    add_lost(&t->lost_count, 1);
     t->lost_kinds |= record->kind < 64 ? UINT64_C(1) << record->kind : 0;
-    t->dropped++;
+    add_lost(&t->dropped, 1);
     if (t->ring)
         atomic_store_explicit(&t->ring->dropped, t->dropped, memory_order_relaxed);
     t->careful = 1;
@@ -134,7 +146,9 @@ static void write_lost(struct tp_thread *t, uint64_t ticks)
     };
 
     write_slots(t, &lost, ticks);
-    t->lost_count = t->lost_kinds = t->lost_name_bytes = 0;
+    t->lost_kinds = 0;
+    add_lost(&t->lost_count, 0 - lost.words[0]);
+    add_lost(&t->lost_name_bytes, 0 - lost.words[3]);
 }
 
 /* A begin or a point record. */
