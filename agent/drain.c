@@ -18,7 +18,7 @@
 #define BLOCK_SLOTS (16u << 10)
 #define ENOUGH_SLOTS (12u << 10) /* about 8 Ki records: what makes a good block */
 #define SMALL_RING (8u << 10)
-#define USUAL_RING (32u << 10)   /* 1 MiB: some 10 ms of the busiest thread */
+#define USUAL_RING (32u << 10) /* 1 MiB: some 10 ms of the busiest thread */
 #define LARGEST_RING (128u << 10)
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
@@ -343,7 +343,8 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
         struct tp_ring_entry *e = &live->rings[i];
         uint64_t dropped;
         if (atomic_load(&e->state) != TP_RING_USED ||
-            !(dropped = atomic_load(&e->header->dropped)) || e->successor)
+            !(dropped = atomic_load(&e->header->dropped)) ||
+            atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
         tp_text_format(meta,
                        "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
@@ -472,15 +473,27 @@ static void fill_stock(struct tp_live *live)
     }
 }
 
+/* The larger ring that a thread was offered and did not live to take. */
+static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struct tp_thread *t)
+{
+    uint32_t offer = atomic_exchange(&t->next_entry, 0);
+
+    if (!offer)
+        return;
+    tp_recording_drop_ring(live, live->drain->ring_dir, offer - 1);
+    e->successor = 0;
+}
+
 /* Rings of threads that are gone: drained, then taken back with their control block. */
 static void retire_dead(struct tp_live *live)
 {
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
-        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor || e->successor ||
-            tp_os_thread_exists(live->pid, e->header->tid))
+        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor ||
+            atomic_load(&e->header->closed) || tp_os_thread_exists(live->pid, e->header->tid))
             continue;
         struct tp_thread *t = &live->threads[e->thread];
+        take_offer_back(live, e, t);
         drain_ring(live, e, true);
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;

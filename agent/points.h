@@ -30,6 +30,15 @@ static inline bool tp_may_record(void)
     return tp_likely(t && t->slots && !t->careful) || (tp_recording() && tp_names_ready());
 }
 
+/** tp_record_is_open - whether the innermost range of @class_ is there and was written: attributes
+ * belong to it */
+static inline bool tp_record_is_open(unsigned class_)
+{
+    const struct tp_thread *t = tp_tls.thread;
+
+    return t && t->depth[class_] && !t->skip[class_];
+}
+
 /** tp_next_range_id - a number that no start/end range of this process has, never 0 */
 uint64_t tp_next_range_id(void);
 

@@ -40,8 +40,8 @@ struct tp_thread {
     uint32_t skip[TP_CLASS_END];  /* begins dropped and not yet ended, by class */
 
     /* what the next `lost` record says */
-    _Atomic uint64_t lost_count, lost_kinds;
-    uint64_t lost_first_ticks, lost_name_bytes;
+    _Atomic uint64_t lost_count, lost_kinds, lost_name_bytes;
+    uint64_t lost_first_ticks;
     _Atomic uint64_t dropped;
     uint32_t track, tid, index, entry; /* entry: of the current ring in the registry */
     uint64_t wake_at;                  /* cursor at which the drain is woken once */

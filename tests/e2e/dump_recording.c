@@ -41,14 +41,16 @@ struct file {
 /* A track as it is replayed: what must come next, and the begins that are open. */
 struct track {
     uint32_t id;
-    uint64_t next; /* number of the next slot */
+    uint64_t next;    /* number of the next slot */
+    uint64_t dropped; /* records that found no room, as the ring or meta.jsonl says */
     uint64_t near_ticks;
     uint64_t (*open)[2 * TP_SLOT_WORDS];
     unsigned open_count, open_room;
 };
 
 struct counts {
-    uint64_t records, begins, ends, points, lost, missing, twice, unmatched, open, open_differs;
+    uint64_t records, begins, ends, points, lost, dropped, missing, twice, unmatched, open,
+        open_differs;
     uint64_t damaged, torn, unknown;
 };
 
@@ -370,6 +372,8 @@ static void take_ring(struct process *process, const struct tp_ring_view *view)
     struct track *track = track_of(process, view->track);
     uint64_t number = view->tail > track->next ? view->tail : track->next;
 
+    if (view->dropped > track->dropped)
+        track->dropped = view->dropped;
     if (number >= view->head)
         return;
     meet(process, track, number, view->head - number);
@@ -444,6 +448,25 @@ static void read_rings(struct process *process, const char *dir)
         take_ring(process, &rings[i].view);
 }
 
+/* What meta.jsonl says of records that found no room. */
+static void read_drops(struct process *process, const char *dir)
+{
+    struct file meta = {0};
+    unsigned track;
+    unsigned long long count;
+
+    if (file_open(&meta, dir, "meta.jsonl") < 0)
+        return;
+    for (char *line = meta.bytes; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        if (sscanf(line, "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring", &count) == 1)
+            process->counts.dropped += count;
+        else if (sscanf(line, "{\"t\":\"drop\",\"track\":%u,\"count\":%llu", &track, &count) == 2 &&
+                 count > track_of(process, track)->dropped)
+            track_of(process, track)->dropped = count;
+    }
+    file_close(&meta);
+}
+
 /* Where the rings are: beside the segments, or where the start line says. */
 static void ring_dir(const char *dir, char *ret_path, size_t size)
 {
@@ -472,6 +495,7 @@ static void print_summary(struct process *process)
         {"ends", c->ends},
         {"points", c->points},
         {"lost", c->lost},
+        {"dropped", c->dropped},
         {"missing", c->missing},
         {"twice", c->twice},
         {"unmatched", c->unmatched},
@@ -508,8 +532,11 @@ static void read_process(const char *dir)
     }
     ring_dir(dir, rings, sizeof(rings));
     read_rings(&process, rings);
-    for (unsigned i = 0; i < process.track_count; i++)
+    read_drops(&process, dir);
+    for (unsigned i = 0; i < process.track_count; i++) {
         process.counts.open += process.tracks[i].open_count;
+        process.counts.dropped += process.tracks[i].dropped;
+    }
     print_summary(&process);
     status |= process.counts.damaged != 0;
     tp_names_close(process.names);
