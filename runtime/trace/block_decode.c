@@ -190,7 +190,7 @@ static int put_column(struct tp_block_decoder *decoder, const struct section *se
                       uint32_t count, const struct tp_field_info *field,
                       const struct column *column, const struct place *place)
 {
-    const char *wrong = tp_column_get(column->data, column->encoding, decoder->values, count);
+    const char *wrong = tp_column_unpack(column->data, column->encoding, decoder->values, count);
 
     if (wrong)
         return fail(place, wrong, field->kind, field->column);
@@ -242,7 +242,7 @@ static const char *get_kinds(struct tp_block_decoder *decoder, const struct colu
         memset(decoder->kinds, 0, count);
         return NULL;
     }
-    const char *wrong = tp_column_get(column->data, column->encoding, decoder->values, count);
+    const char *wrong = tp_column_unpack(column->data, column->encoding, decoder->values, count);
     if (wrong)
         return wrong;
     if (column->encoding == TP_ENCODING_CONST) {
@@ -286,7 +286,7 @@ static const char *merge_column(struct tp_block_decoder *decoder, const struct t
                                 const struct column *column, uint32_t count, bool fresh)
 {
     uint64_t *words = decoder->common[field->word], *values = fresh ? words : decoder->values;
-    const char *wrong = tp_column_get(column->data, column->encoding, values, count);
+    const char *wrong = tp_column_unpack(column->data, column->encoding, values, count);
 
     if (wrong)
         return wrong;
