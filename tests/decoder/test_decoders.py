@@ -3,7 +3,7 @@
 """Both decoders must read the same from generated recordings, line by line.
 
     test_decoders.py LIST_RECORDING MAKE_RECORDING [SEED...]
-    test_decoders.py --list PROCESS_DIR        what the second decoder reads, as list_recording prints it
+    test_decoders.py --list PROCESS_DIR     what the second decoder reads, as list_recording prints
 """
 import difflib
 import os
@@ -18,7 +18,8 @@ import tptrace  # noqa: E402
 
 
 def record_line(what, record):
-    return " ".join([what, record.kind.name, str(record.ticks)] + ["%s=%d" % v for v in record.values.items()])
+    values = ["%s=%d" % value for value in record.values.items()]
+    return " ".join([what, record.kind.name, str(record.ticks)] + values)
 
 
 def names_lines(process):
@@ -29,9 +30,10 @@ def names_lines(process):
 
 def segment_lines(process, path):
     for at, block, opened, records, unknown in process.blocks(path):
-        yield "block %d track %d slots %d+%d ticks %d..%d lost %d flags %d records %d unknown %d" % (
-            at, block.track, block.first_slot, block.slots, block.first_ticks, block.last_ticks, block.lost,
-            block.flags & 2, len(records), unknown)
+        yield ("block %d track %d slots %d+%d ticks %d..%d lost %d flags %d records %d "
+               "unknown %d") % (
+            at, block.track, block.first_slot, block.slots, block.first_ticks, block.last_ticks,
+            block.lost, block.flags & 2, len(records), unknown)
         yield from (record_line("open", record) for record in opened)
         yield from (record_line("record", record) for record in records)
 
@@ -57,11 +59,11 @@ def lines(directory):
 
 
 def compare(list_recording, directory):
-    """Prints the first differences; returns the number of lines, or None where the decoders differ."""
-    listed = subprocess.run([list_recording, str(directory)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            check=False).stdout.decode()
-    first = [line for line in listed.splitlines() if line.split()[0] in ("name", "names", "ring", "open", "record")
-             or line.startswith("damaged slot") or "track" in line]
+    """Prints the first differences; returns the number of lines, or None where there are any."""
+    listed = subprocess.run([list_recording, str(directory)], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, check=False).stdout.decode()
+    both = ("name ", "names ", "ring ", "open ", "record ", "damaged slot ")
+    first = [line for line in listed.splitlines() if line.startswith(both) or "track" in line]
     second = list(lines(directory))
     if first == second:
         return len(first)
@@ -75,7 +77,8 @@ def main():
         print("\n".join(lines(sys.argv[2])))
         return 0
     list_recording, make_recording, *seeds = sys.argv[1:]
-    cases = [(seed, slots) for seed in seeds or ["1", "2", str(int(time.time()))] for slots in (4, 40, 700)]
+    seeds = seeds or ["1", "2", str(int(time.time()))]
+    cases = [(seed, slots) for seed in seeds for slots in (4, 40, 700)]
     print("1..%d" % len(cases))
     failed = 0
     for number, (seed, slots) in enumerate(cases, 1):

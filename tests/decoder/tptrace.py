@@ -1,11 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A second reader of recordings, written from format.md alone, to check that text and the first reader.
-
-    for process in tptrace.processes("tpagent-4711-20240101T000000"):
-        for track, record in process.records():
-            print(process.name(record.values.get("name", 0)), record.ticks, record.kind.name)
-"""
+"""A second reader of recordings, from format.md alone: processes(RECORDING)[0].records()"""
 import collections
 import ctypes
 import json
@@ -17,16 +12,15 @@ decompress = ctypes.CDLL("libzstd.so.1").ZSTD_decompress
 decompress.restype, decompress.argtypes = SIZE, [POINTER, SIZE, POINTER, SIZE]
 xxh3_with_seed = ctypes.CDLL("libxxhash.so.0").XXH3_64bits_withSeed
 xxh3_with_seed.restype, xxh3_with_seed.argtypes = U64, [POINTER, SIZE, U64]
-
 MASK64 = 2**64 - 1
 Kind = collections.namedtuple("Kind", "id name slots role columns")
 Column = collections.namedtuple("Column", "id name word shift bits")
-Block = collections.namedtuple("Block", "header_size type flags stored size slots track first_slot first_ticks "
-                                        "last_ticks lost uuid_low checksum")
+Block = collections.namedtuple("Block", """header_size type flags stored size slots track first_slot
+                               first_ticks last_ticks lost uuid_low checksum""")
 Record = collections.namedtuple("Record", "kind ticks values")
 
 class Damage(Exception):
-    """Bytes that are not as format.md says."""
+    pass
 
 def xxh3(data, seed=0):
     return xxh3_with_seed(data, len(data), seed)
@@ -40,13 +34,11 @@ def unwrap(ticks, near):
     apart = (ticks - near) & (2**56 - 1)
     return (near + apart - (2**56 if apart >= 2**55 else 0)) & MASK64
 
-def kinds_of_schema(line):
-    return {k["id"]: Kind(k["id"], k["name"], k["slots"], k["role"],
-                          [Column(*(c[key] for key in Column._fields)) for c in k["columns"]]) for k in line["kinds"]}
+def kind_of_schema(kind):
+    columns = [Column(*(column[key] for key in Column._fields)) for column in kind["columns"]]
+    return Kind(kind["id"], kind["name"], kind["slots"], kind["role"], columns)
 
 class Bytes:
-    """A payload that is read from its front."""
-
     def __init__(self, data):
         self.data, self.at = data, 0
 
@@ -87,7 +79,7 @@ def column_values(encoding, data, count):
     elif encoding == 3:
         values = []
         while len(values) < count:
-            values += [data.varint()] * (min(data.varint(), count + 1) or count + 1)  # 0 is as wrong as too many
+            values += [data.varint()] * (min(data.varint(), count + 1) or count + 1)
     elif encoding == 4:
         width = data.u8()
         values = [int.from_bytes(data.take(width), "little") for _ in range(count)]
@@ -110,7 +102,8 @@ def group_values(kind, columns, count):
     """One dict of values a record."""
     rows = [{} for _ in range(count)]
     for column in kind.columns:
-        values = column_values(*columns[column.id], count) if column.id in columns and count else [0] * count
+        found = columns.get(column.id) if count else None
+        values = column_values(*found, count) if found else [0] * count
         for row, value in zip(rows, values):
             if value >> column.bits:
                 raise Damage("value is too wide")
@@ -148,11 +141,14 @@ def read_block_header(data, at):
     if len(data) - at < 64 or data[at:at + 4] != b"TPB1":
         return None
     block = Block(*struct.unpack_from("<HBBIIIIQQQIII", data, at + 4))
-    sane = block.header_size >= 64 and block.header_size % 8 == 0 and max(block.size, block.stored) <= 16 << 20
+    sane = block.header_size in range(64, 1 << 16, 8) and max(block.size, block.stored) <= 1 << 24
     return block if sane and is_sealed(data[at:at + 64]) else None
 
+def end_of(at, block):
+    return at + block.header_size + block.stored
+
 def read_block(data, at, block, kinds):
-    stored = data[at + block.header_size:at + block.header_size + block.stored]
+    stored = data[at + block.header_size:end_of(at, block)]
     if xxh3(stored) & 0xffffffff != block.checksum or block.flags > 3:
         raise Damage("block at byte %d: checksum or flags" % at)
     if block.flags & 1:
@@ -163,7 +159,8 @@ def read_block(data, at, block, kinds):
     payload = Bytes(stored)
     open_records, open_unknown, _ = read_section(payload, kinds, block.first_ticks)
     records, unknown, slots = read_section(payload, kinds, block.first_ticks)
-    if payload.at != len(stored) or (slots != block.slots if not unknown else slots + unknown > block.slots):
+    fits = slots + unknown <= block.slots if unknown else slots == block.slots
+    if payload.at != len(stored) or not fits:
         raise Damage("block at byte %d: slots" % at)
     return open_records, records, open_unknown + unknown
 
@@ -178,28 +175,28 @@ def read_file_header(data, magic):
     return minor, size, uuid, number
 
 def walk(data, at, uuid):
-    """(offset, block) for each good block; (offset, None) for damage, (offset, "torn") for a tail that is cut."""
+    """(offset, block); (offset, None) is damage, (offset, "torn") the last block, cut."""
+    def is_ours(block):
+        return block and block.uuid_low == struct.unpack_from("<I", uuid)[0]
+
     def whole(at):
         block = read_block_header(data, at)
-        return block if block and is_ours(block) and block.header_size + block.stored <= len(data) - at else None
-
-    def is_ours(block):
-        return block.uuid_low == struct.unpack_from("<I", uuid)[0]
+        return block if is_ours(block) and end_of(at, block) <= len(data) else None
 
     while at < len(data) and not (len(data) - at == 16 and data[at + 8:] == b"TPTRAIL\n"):
         block, start = whole(at), at
         if block:
-            at += (block.header_size + block.stored + 7) // 8 * 8
+            at = (end_of(at, block) + 7) // 8 * 8
             yield start, block
             continue
         header = read_block_header(data, at)
         at = next((there for there in range(at + 8, len(data), 8) if whole(there)), len(data))
-        cut = at == len(data) and (len(data) - start < 64 or header and is_ours(header))
+        cut = at == len(data) and (len(data) - start < 64 or is_ours(header))
         yield start, "torn" if cut else None
 
 def read_name(data, at):
     ident, kind, flags, zero, length, stored = struct.unpack_from("<IBBHII", data, at)
-    if not 16 <= ident < 16 + 2**20 or not kind or zero or length > 65536 or length > len(data) - at - 16:
+    if not 16 <= ident < 16 + 2**20 or not kind or zero or length > min(65536, len(data) - at - 16):
         return None
     name = data[at + 16:at + 16 + length]
     found = xxh3(name, xxh3(data[at:at + 12])) & 0xffffffff or 1
@@ -207,7 +204,8 @@ def read_name(data, at):
 
 def read_names(data):
     """Names by id: (kind, flags, bytes); how many places are damaged."""
-    at, end, damaged, good = read_file_header(data, b"TPNAMES\n")[1], len(data.rstrip(b"\0")) + 16, 0, True
+    _, at, _, _ = read_file_header(data, b"TPNAMES\n")
+    end, damaged, good = len(data.rstrip(b"\0")) + 16, 0, True
     names = {1: (1, 0, b"(no room for name)"), 2: (1, 0, b"(too many names)")}
     while at + 16 <= len(data) and at < end:
         found = read_name(data, at)
@@ -220,17 +218,15 @@ def read_names(data):
 
 class Ring:
     def __init__(self, data):
-        if data[:8] != b"TPRING1\0":
-            raise Damage("not a ring")
-        if len(data) < 4096 or not is_sealed(data[:128]) or struct.unpack_from("<H", data, 8)[0] != 1:
-            raise Damage("ring is damaged or of another version")
-        self.data, self.count = data, struct.unpack_from("<I", data, 36)[0]
-        self.track, self.tid, self.first = struct.unpack_from("<IIQ", data, 128)
-        self.head, self.dropped = struct.unpack_from("<QQ", data, 256)
-        self.tail = struct.unpack_from("<Q", data, 384)[0]
+        if len(data) < 4096 or data[:10] != b"TPRING1\0\1\0" or not is_sealed(data[:128]):
+            raise Damage("no ring, a damaged one, or one of another version")
+        (self.count, self.track, self.tid, self.first, self.head, self.dropped,
+         self.tail) = struct.unpack_from("<I88xIIQ112xQQ112xQ", data, 36)
+        self.data = data
         if self.track == 0xffffffff:
             self.head = self.tail = self.first = 0
-        if len(data) < 4096 + 32 * self.count or not self.first <= self.tail <= self.head <= self.tail + self.count:
+        in_order = self.first <= self.tail <= self.head <= self.tail + self.count
+        if len(data) < 4096 + 32 * self.count or not in_order:
             raise Damage("ring is damaged")
 
     def slot(self, number):
@@ -243,9 +239,9 @@ class Ring:
             if not kind or not kind.id or number + kind.slots > self.head:
                 raise Damage("damaged slot %d" % number)
             words = [word for i in range(kind.slots) for word in self.slot(number + i)]
-            values = {c.name: words[c.word] >> c.shift & (1 << c.bits) - 1 for c in kinds[0].columns + kind.columns}
-            ticks = unwrap(values.pop("ticks"), ticks)
-            del values["kind"]
+            values = {column.name: words[column.word] >> column.shift & (1 << column.bits) - 1
+                      for column in kinds[0].columns + kind.columns}
+            ticks, _ = unwrap(values.pop("ticks"), ticks), values.pop("kind")
             yield Record(kind, ticks, values)
             number = behind(covered, number + kind.slots)
 
@@ -257,16 +253,18 @@ def behind(covered, number):
 
 class Process:
     """One process's directory. What cannot be read is in .damage, a list of texts."""
-
     def __init__(self, directory):
         self.directory, self.damage = pathlib.Path(directory), []
         self.covered, self.last_ticks = collections.defaultdict(list), collections.defaultdict(int)
-        self.meta = [json.loads(line) for line in (self.directory / "meta.jsonl").read_text().split("\n")[:-1]]
-        self.kinds = kinds_of_schema(next(line for line in self.meta if line["t"] == "schema"))
+        lines = (self.directory / "meta.jsonl").read_text().split("\n")[:-1]
+        self.meta = [json.loads(line) for line in lines]
+        schema = next(line for line in self.meta if line["t"] == "schema")
+        self.kinds = {kind["id"]: kind_of_schema(kind) for kind in schema["kinds"]}
         self.names, self.damaged_names = read_names((self.directory / "names.tpn").read_bytes())
 
     def name(self, ident):
-        return self.names[ident][2].decode(errors="replace") if ident in self.names else "<name %d>" % ident
+        name = self.names.get(ident, (0, 0, b"<name %d>" % ident))[2]
+        return name.decode(errors="replace")
 
     def blocks(self, path):
         """(offset, block, open records, records, unknown) for each events block of a segment."""
@@ -278,7 +276,8 @@ class Process:
                     raise Damage("%s at byte %d" % (block or "damaged", at))
                 if block.type == 1:
                     yield (at, block) + read_block(data, at, block, self.kinds)
-                    self.covered[block.track].append((block.first_slot, block.first_slot + block.slots))
+                    slots = block.first_slot, block.first_slot + block.slots
+                    self.covered[block.track].append(slots)
                     self.last_ticks[block.track] = block.last_ticks
             except Damage as damage:
                 self.damage.append("%s: %s" % (path.name, damage))
@@ -292,7 +291,8 @@ class Process:
         for path in sorted(self.directory.glob("*.tpt")):
             for _, block, _, records, _ in self.blocks(path):
                 yield from ((block.track, record) for record in records)
-        for ring, records in sorted(map(self.ring, self.directory.glob("ring/*.tpr")), key=lambda r: r[0].first):
+        rings = map(self.ring, self.directory.glob("ring/*.tpr"))
+        for ring, records in sorted(rings, key=lambda pair: pair[0].first):
             yield from ((ring.track, record) for record in records)
 
 def processes(recording):

@@ -4,7 +4,7 @@
  * payload stored plainly (1) or compressed here (2), the last two with three bytes before it for
  * the number of slots.
  */
-#include "fuzz.h"
+#include "fuzz_trace.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * A names file behind a good header. Where the first byte is odd, records that follow each other
  * get good checksums.
  */
-#include "fuzz.h"
+#include "fuzz_trace.h"
 
 #include <string.h>
 

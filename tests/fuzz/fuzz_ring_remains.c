@@ -3,7 +3,7 @@
  * What a dead process left in a ring: positions and slots from the input, under a good checksum
  * where the first byte is odd. The records are taken off as a reader does and go through a block.
  */
-#include "fuzz.h"
+#include "fuzz_trace.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * A segment: its header, the walk over its blocks, each block, the index. The first byte says
  * whether all headers get good checksums (bit 0) and a good file header comes before (bit 1).
  */
-#include "fuzz.h"
+#include "fuzz_trace.h"
 
 #include <string.h>
 

@@ -29,19 +29,23 @@ def payloads(path):
 def main():
     corpus = pathlib.Path(sys.argv[1])
     process = next((root / "golden/v1/recording").glob("*/*/meta.jsonl")).parent
-    seeds = {"fuzz_block_decode": [], "fuzz_segment": [], "fuzz_names": [], "fuzz_ring_remains": []}
+    seeds = {"block_decode": [], "segment": [], "names": [], "ring_remains": []}
     for path in sorted(process.glob("*.tpt")) + [root / "golden/v1/smallest.tpt"]:
-        seeds["fuzz_segment"] += [b"\1" + path.read_bytes(), b"\0" + path.read_bytes()]
+        seeds["segment"] += [b"\1" + path.read_bytes(), b"\0" + path.read_bytes()]
         for block, slots, payload in payloads(path):
             slots = struct.pack("<I", slots)[:3]
-            seeds["fuzz_block_decode"] += [b"\0" + block, b"\1" + slots + payload, b"\2" + slots + payload]
+            seeds["block_decode"] += [b"\0" + block, b"\1" + slots + payload,
+                                      b"\2" + slots + payload]
     names = (process / "names.tpn").read_bytes()[64:]
-    seeds["fuzz_names"] += [b"\0" + names, b"\1" + names]
+    seeds["names"] += [b"\0" + names, b"\1" + names]
     ring = (process / "ring/0.tpr").read_bytes()
     head, tail = (struct.unpack_from("<Q", ring, at)[0] for at in (256, 384))
     slots = bytes(ring[4096:4096 + 40 * 32])
-    seeds["fuzz_ring_remains"] += [struct.pack("<BIQQQQI", 1, 0, 0, tail, head, 0, 0) + slots,
-                                   struct.pack("<BIQQQQI", 3, 0, 0, 0, 0, 200, 0) + slots, b"\0" + ring[:4200]]
+    seeds["ring_remains"] += [
+        struct.pack("<BIQQQQI", 1, 0, 0, tail, head, 0, 0) + slots,
+        struct.pack("<BIQQQQI", 3, 0, 0, 0, 0, 200, 0) + slots,
+        b"\0" + ring[:4200],
+    ]
     for target, inputs in seeds.items():
         (corpus / target).mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(inputs):

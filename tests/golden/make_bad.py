@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the files in bad/ from those in v1/. Run it when a kind of damage is added, not when the format grows.
+"""Makes the files in bad/ from those in v1/, when a kind of damage is added.
 
     make_bad.py
 """
@@ -14,7 +14,8 @@ import tptrace  # noqa: E402
 
 
 def seal(data, end):
-    return data[:end - 4] + struct.pack("<I", tptrace.xxh3(data[:end - 4]) & 0xffffffff) + data[end:]
+    checksum = tptrace.xxh3(data[:end - 4]) & 0xffffffff
+    return data[:end - 4] + struct.pack("<I", checksum) + data[end:]
 
 
 def change(data, at, new):
@@ -38,6 +39,9 @@ def main():
     names = (process / "names.tpn").read_bytes()
     ring = (process / "ring/0.tpr").read_bytes()
     payload = segment[128:128 + 54]
+    block = segment[64:128]
+    wide = payload.replace(b"\1\4\3\1\4\6", b"\1\4\5\2\4\0\6\1")
+    large = change(block, 7, b"\1" + struct.pack("<II", 54, 1 << 25))
     bad = {
         "empty.tpt": b"",
         "foreign.tpt": b"\x7fELF\x02\x01\x01" + bytes(57),
@@ -49,10 +53,9 @@ def main():
         "payload_flipped.tpt": flip(segment, 140),
         "payload_cut.tpt": with_payload(segment, payload[:-1]),
         "payload_longer.tpt": with_payload(segment, payload + b"\0"),
-        "kind_too_wide.tpt": with_payload(segment, payload.replace(b"\1\4\3\1\4\6", b"\1\4\5\2\4\0\6\1")),
-        "block_of_another_process.tpt": segment[:64] + seal(flip(segment[64:128], 52), 64) + segment[128:],
-        "too_large.tpt": segment[:64] + seal(change(segment[64:128], 7, b"\1" + struct.pack("<II", 54, 1 << 25)), 64)
-        + segment[128:],
+        "kind_too_wide.tpt": with_payload(segment, wide),
+        "block_of_another_process.tpt": segment[:64] + seal(flip(block, 52), 64) + segment[128:],
+        "too_large.tpt": segment[:64] + seal(large, 64) + segment[128:],
         "foreign.tpn": segment,
         "newer_major.tpn": seal(change(names, 8, struct.pack("<H", 9)), 64),
         "foreign.tpr": names,

@@ -1,15 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks that format.md says what the code does: its tables of kinds, columns and encodings against
-event_kinds.def and event.h, its example file against the golden one.
+"""format.md says what the code does: its tables of kinds, columns and encodings are those of
+event_kinds.def and event.h, its example file is the golden one. With --print: the tables as they
+should be, to paste."""
 
-    format_tables.py SOURCE_ROOT            check
-    format_tables.py SOURCE_ROOT --print    the tables as they should be, to paste
-"""
 import ast
-import pathlib
+import os
 import re
 import sys
+
+import lint
 
 
 def rows_of(macro, text):
@@ -19,18 +18,16 @@ def rows_of(macro, text):
         yield [ast.literal_eval(f) if f.startswith('"') else f.strip() for f in fields]
 
 
-def expected_tables(root):
-    text = (root / "runtime/event/event_kinds.def").read_text()
-    header = (root / "runtime/event/event.h").read_text()
+def expected_tables():
+    text = lint.read("runtime/event/event_kinds.def")
+    header = lint.read("runtime/event/event.h")
     kinds, columns, ids = [], [], {"ALL": "0"}
     for number, macro, name, slots, role, class_, since, meaning in rows_of("TP_KIND", text):
         ids[macro] = number
         kinds.append([number, name, slots, role.lower(), class_.lower(), since, meaning])
-    for kind, column, name, word, shift, bits, encoding, unit, since, meaning in rows_of("TP_FIELD", text):
-        if kind not in ids:
-            sys.exit("event_kinds.def: column %s of kind %s, which stands below it or nowhere" % (name, kind))
-        columns.append([ids[kind], column, name, word, shift, bits, encoding.lower().replace("_", " "), unit,
-                        since, meaning])
+    for kind, column, name, word, shift, bits, encoding, *rest in rows_of("TP_FIELD", text):
+        encoding = encoding.lower().replace("_", " ")
+        columns.append([ids[kind], column, name, word, shift, bits, encoding, *rest])
     encodings = [[number, name.lower().replace("_", " ")]
                  for name, number in re.findall(r"TP_ENCODING_(\w+) = (\d+)", header)]
     return {
@@ -52,8 +49,8 @@ def table_after(lines, marker):
     return rows[0], rows[2:]
 
 
-def check_tables(root, lines):
-    for marker, (head, rows) in expected_tables(root).items():
+def check_tables(lines):
+    for marker, (head, rows) in expected_tables().items():
         found_head, found = table_after(lines, marker)
         if found_head[:len(head)] != head:
             yield "table of %s: heading is %s, expected %s" % (marker, found_head, head)
@@ -72,9 +69,10 @@ def check_order(found, rows):
     return (row for row in rows if row not in found)
 
 
-def check_example(root, lines):
+def check_example(lines):
     """The hex of the smallest file: offset, bytes, explanation."""
-    golden = (root / "tests/golden/v1/smallest.tpt").read_bytes()
+    with open(os.path.join(lint.ROOT, "tests/golden/v1/smallest.tpt"), "rb") as file:
+        golden = file.read()
     shown = bytearray()
     for line in lines[lines.index("<!-- smallest -->"):]:
         match = re.match(r"    ([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)(?:  |$)", line)
@@ -85,25 +83,23 @@ def check_example(root, lines):
         elif line.startswith("#") and shown:
             break
     if bytes(shown) != golden:
-        at = next((i for i, (a, b) in enumerate(zip(shown, golden)) if a != b), min(len(shown), len(golden)))
+        differ = [i for i, (a, b) in enumerate(zip(shown, golden)) if a != b]
+        at = differ[0] if differ else min(len(shown), len(golden))
         yield "smallest file: differs from tests/golden/v1/smallest.tpt at byte %04x" % at
 
 
-def main():
-    root = pathlib.Path(sys.argv[1])
-    if sys.argv[2:] == ["--print"]:
-        for marker, (head, rows) in expected_tables(root).items():
-            print("<!-- %s -->\n" % marker)
-            for row in [head, ["---"] * len(head)] + rows:
-                print("| " + " | ".join(row) + " |")
-            print()
-        return 0
-    lines = (root / "runtime/trace/format.md").read_text().splitlines()
-    wrong = list(check_tables(root, lines)) + list(check_example(root, lines))
-    for message in wrong:
-        print("format.md: " + message)
-    return 1 if wrong else 0
+def print_tables():
+    for marker, (head, rows) in expected_tables().items():
+        print("<!-- %s -->\n" % marker)
+        for row in [head, ["---"] * len(head)] + rows:
+            print("| " + " | ".join(row) + " |")
+        print()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if sys.argv[1:] == ["--print"]:
+    print_tables()
+else:
+    TEXT = lint.read("runtime/trace/format.md").splitlines()
+    lint.check("format.md has the code's kinds, columns and encodings", check_tables(TEXT))
+    lint.check("format.md explains the smallest golden file byte for byte", check_example(TEXT))
+    lint.done()

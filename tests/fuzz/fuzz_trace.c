@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fuzz.h"
+#include "fuzz_trace.h"
 
 #include <string.h>
 
