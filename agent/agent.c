@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "base/text.h"
+#include "clock.h"
+#include "drain.h"
+#include "log.h"
+#include "real.h"
+#include "record.h"
+#include "recording.h"
+#include "source/malloc/malloc.h"
+#include "sources.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define EXIT_WAIT_NS 2000000000u
+#define FAST_EXIT_WAIT_NS 200000000u
+
+struct tp_agent tp_agent;
+
+bool tp_agent_here(void)
+{
+    struct tp_live *live = tp_agent.live;
+
+    return live && live->pid && live->pid == tp_os_pid();
+}
+
+/* Not a vfork child: it runs in its parent's memory and must change nothing there. */
+static bool is_ours(void)
+{
+    struct tp_live *live = tp_agent.live;
+
+    return !live->pid || live->pid == tp_os_pid();
+}
+
+bool tp_recording(void)
+{
+    struct tp_live *live = tp_agent.live;
+
+    return live && atomic_load_explicit(&live->state, memory_order_relaxed) < TP_ENDED;
+}
+
+/* Directory and the head of meta.jsonl; what a process without events leaves behind. */
+static int open_instance(struct tp_live *live)
+{
+    int error = tp_recording_open(live);
+
+    if (error)
+        return error;
+    memcpy(tp_agent.last_uuid, live->uuid, sizeof(live->uuid));
+    tp_agent.armed_pid = live->pid;
+    return 0;
+}
+
+static int arm(struct tp_live *live)
+{
+    int error = live->pid ? 0 : open_instance(live);
+
+    if (!error)
+        error = tp_recording_open_names(live);
+    if (!error)
+        error = tp_drain_open(live);
+    return error;
+}
+
+/* TPAGENT_WHEN_FULL=wait: not in a signal handler of the thread that arms, or for long. */
+static bool wait_until_armed(struct tp_live *live)
+{
+    _Atomic uint32_t never = 0;
+
+    for (int i = 0; i < 10000 && atomic_load(&live->state) == TP_ARMING; i++)
+        tp_os_wait(&never, 0, 100000);
+    uint32_t state = atomic_load(&live->state);
+    return state == TP_ARMED || state == TP_LIVE;
+}
+
+bool tp_agent_arm(void)
+{
+    struct tp_live *live = tp_agent.live;
+    uint32_t state = atomic_load_explicit(&live->state, memory_order_acquire);
+
+    if (tp_likely(state == TP_ARMED || state == TP_LIVE))
+        return true;
+    if (state != TP_ASLEEP || !atomic_compare_exchange_strong(&live->state, &state, TP_ARMING)) {
+        if (state == TP_ARMING && tp_agent.config.when_full == TP_FULL_WAIT)
+            return wait_until_armed(live);
+        if (state == TP_ARMING)
+            atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
+        return false;
+    }
+    int kept = errno, error = arm(live);
+    atomic_store_explicit(&live->state, error ? TP_FAILED : TP_ARMED, memory_order_release);
+    if (error && tp_log_same())
+        tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(),
+                    live->dir[0] ? live->dir : tp_agent.run_dir, tp_error_text(error));
+    errno = kept;
+    return !error;
+}
+
+void tp_agent_end(const char *reason, uint64_t wait_ns)
+{
+    struct tp_live *live = tp_agent.live;
+
+    if (!tp_agent_here() || atomic_load(&live->state) >= TP_ENDED)
+        return;
+    tp_sources_stop();
+    if (atomic_load(&live->state) <
+        TP_ARMED) { /* nothing happened: start and end are the recording */
+        atomic_store(&live->state, TP_ENDED);
+        tp_drain_end_idle(live, reason);
+    } else if (!tp_drain_end(live, reason, wait_ns)) {
+        return;
+    }
+    uint32_t error = atomic_load(&live->said_full);
+    if (!tp_log_same())
+        return;
+    if (error)
+        tp_log_warn("%s: some events could not be written: %s", live->dir,
+                    tp_error_text((int)error));
+    else if (tp_agent.root)
+        tp_log_info("recorded in %s", tp_agent.run_dir);
+}
+
+/* --- interposed
+ * ----------------------------------------------------------------------------------------- */
+
+void tp_agent_go_live(void)
+{
+    struct tp_live *live = tp_agent.live;
+    int kept = errno;
+
+    if (live && !tp_tls.ours &&
+        atomic_load_explicit(&live->state, memory_order_acquire) == TP_ARMED && tp_agent_here())
+        tp_drain_start(live, tp_real.pthread_create);
+    errno = kept;
+}
+
+/* The program has made its first thread: now one of ours may run beside it. */
+static void first_thread(void)
+{
+    tp_agent.live->has_threads = true;
+    tp_agent_go_live();
+}
+
+EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument)
+{
+    if (!tp_real.pthread_create)
+        tp_real_find();
+    if (!tp_real.pthread_create)
+        return EAGAIN;
+    bool first = tp_agent.live && !tp_agent.live->has_threads && is_ours();
+    if (first && tp_agent.root) /* before it, so that its first events find everything ready */
+        tp_agent_arm();
+    int error = tp_real.pthread_create(ret_thread, attributes, start, argument);
+    if (first && !error)
+        first_thread();
+    return error;
+}
+
+static void before_fast_exit(void)
+{
+    int kept = errno;
+
+    if (!tp_tls.ours)
+        tp_agent_end("_exit", FAST_EXIT_WAIT_NS);
+    errno = kept;
+}
+
+EXPORT void __attribute__((noreturn)) _exit(int status)
+{
+    before_fast_exit();
+    if (tp_real._exit)
+        tp_real._exit(status);
+    for (;;)
+        tp_os_exit_group(status);
+}
+
+EXPORT void __attribute__((noreturn)) _Exit(int status)
+{
+    before_fast_exit();
+    if (tp_real._Exit)
+        tp_real._Exit(status);
+    for (;;)
+        tp_os_exit_group(status);
+}
+
+/* --- start and end
+ * -------------------------------------------------------------------------------------- */
+
+/* The child of a fork by libc: the one thread that survived must not keep its parent's block. */
+static void after_fork_in_child(void)
+{
+    tp_tls.thread = NULL;
+    tp_sources_fork_child();
+}
+
+static void read_machine(void)
+{
+    struct utsname names;
+    struct tp_text text;
+
+    tp_text_init(&text, tp_agent.host, sizeof(tp_agent.host));
+    tp_text_string(&text, !uname(&names) && names.nodename[0] ? names.nodename : "localhost");
+    for (char *c = tp_agent.host; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    tp_os_readlink("/proc/self/exe", tp_agent.program, sizeof(tp_agent.program));
+}
+
+/* Whether one of the patterns "a:b:c" matches the program's path or the path's last part. */
+static bool program_matches(const char *patterns)
+{
+    const char *base = strrchr(tp_agent.program, '/');
+    char pattern[256];
+
+    while (*patterns) {
+        size_t n = strcspn(patterns, ":");
+        struct tp_text text;
+        tp_text_init(&text, pattern, sizeof(pattern));
+        tp_text_bytes(&text, patterns, n);
+        if (tp_glob_match(pattern, tp_agent.program) || (base && tp_glob_match(pattern, base + 1)))
+            return true;
+        patterns += n + (patterns[n] == ':');
+    }
+    return false;
+}
+
+static struct tp_live *make_live(void)
+{
+    struct tp_live *live = tp_os_map(sizeof(*live));
+
+    if (live && tp_os_wipe_on_fork(live, sizeof(*live)) < 0) {
+        tp_log_warn("off: this kernel cannot wipe memory on fork");
+        tp_os_unmap(live, sizeof(*live));
+        return NULL;
+    }
+    return live;
+}
+
+static bool starts(const struct tp_config *config)
+{
+    return config->source_mask && (!config->inherited || config->follow);
+}
+
+/* Descendants join the recording; where they are not to be followed they inherit a recording that
+ * they leave alone. */
+static void tell_children(void)
+{
+    setenv("TPAGENT_RUN_DIR", tp_agent.run_dir, 0);
+}
+
+static void __attribute__((constructor(101)))
+tp_agent_start(int argc, char **argv, char **environment)
+{
+    int kept = errno;
+
+    tp_real_find();
+    tp_config_read(&tp_agent.config, environment);
+    if (tp_agent.config.help)
+        tp_config_help(&tp_agent.config);
+    if (!(tp_agent.config.source_mask >> TP_SOURCE_MALLOC & 1))
+        tp_malloc_stop_counting();
+    if (!starts(&tp_agent.config)) {
+        tp_malloc_stop_counting();
+        errno = kept;
+        return;
+    }
+    read_machine();
+    tp_recording_read_environment(environment, argc, argv);
+    tp_agent.root = !tp_agent.config.inherited;
+    if (tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
+        tp_malloc_stop_counting();
+        errno = kept;
+        return;
+    }
+    tp_clock_choose();
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+    tell_children();
+    tp_sources_start(&tp_agent.config);
+    if (tp_agent.root || program_matches(tp_agent.config.programs)) {
+        int error = open_instance(tp_agent.live);
+        if (error) {
+            tp_log_warn("not recording: %s: %s", tp_agent.run_dir, tp_error_text(error));
+            atomic_store(&tp_agent.live->state, TP_FAILED);
+        }
+    }
+    errno = kept;
+}
+
+static void __attribute__((destructor(101))) tp_agent_stop(void)
+{
+    int kept = errno;
+
+    tp_agent_end("exit", EXIT_WAIT_NS);
+    errno = kept;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "base/text.h"
+#include "log.h"
+#include "sources.h"
+
+enum variable_type { TYPE_TEXT, TYPE_BOOL, TYPE_SIZE, TYPE_CHOICE };
+
+struct variable {
+    const char *name;
+    enum variable_type type;
+    size_t offset;
+    const char *fallback, *values, *help;
+};
+
+static const struct variable variables[] = {
+#define TP_VAR(field, name, TYPE, fallback, values, help)                                          \
+    {name, TYPE_##TYPE, offsetof(struct tp_config, field), fallback, values, help},
+#include "env_vars.def"
+#undef TP_VAR
+};
+
+#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
+
+/* Index of the choice among "a|b|c", or -1. */
+static int choice_index(const char *values, const char *text)
+{
+    size_t length = strlen(text);
+
+    for (int i = 0;; i++) {
+        size_t n = strcspn(values, "|");
+        if (n == length && !memcmp(values, text, n))
+            return i;
+        if (!values[n])
+            return -1;
+        values += n + 1;
+    }
+}
+
+static void choice_text(const char *values, unsigned index, struct tp_text *text)
+{
+    while (index--)
+        values += strcspn(values, "|") + 1;
+    tp_text_bytes(text, values, strcspn(values, "|"));
+}
+
+/* The choice with the smallest edit distance. */
+static void nearest_choice(const char *values, const char *text, struct tp_text *ret_text)
+{
+    unsigned best = 65, best_index = 0, index = 0;
+    char word[64];
+
+    for (const char *v = values;; index++) {
+        size_t n = strcspn(v, "|");
+        struct tp_text one;
+        tp_text_init(&one, word, sizeof(word));
+        tp_text_bytes(&one, v, n);
+        unsigned distance = tp_text_distance(word, text);
+        if (distance < best) {
+            best = distance;
+            best_index = index;
+        }
+        if (!v[n])
+            break;
+        v += n + 1;
+    }
+    choice_text(values, best_index, ret_text);
+}
+
+static bool parse_size(const char *text, uint64_t *ret_bytes)
+{
+    uint64_t value = 0;
+    const char *p = text;
+
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (value > (UINT64_MAX >> 4) / 10)
+            return false;
+        value = value * 10 + (uint64_t)(*p - '0');
+    }
+    if (p == text)
+        return false;
+    unsigned shift = 0;
+    switch (*p | 0x20) {
+    case 'k':
+        shift = 10;
+        break;
+    case 'm':
+        shift = 20;
+        break;
+    case 'g':
+        shift = 30;
+        break;
+    case 't':
+        shift = 40;
+        break;
+    default:
+        break;
+    }
+    if (shift)
+        p++;
+    if (*p || (shift && value > UINT64_MAX >> shift))
+        return false;
+    *ret_bytes = value << shift;
+    return true;
+}
+
+/* Store @text as the variable's value; false when it is not one. */
+static bool variable_set(struct tp_config *config, const struct variable *v, const char *text)
+{
+    void *at = (char *)config + v->offset;
+    struct tp_text copy;
+    int index;
+
+    switch (v->type) {
+    case TYPE_TEXT:
+        tp_text_init(&copy, at, TP_CONFIG_TEXT_MAX);
+        tp_text_string(&copy, text);
+        return !copy.cut;
+    case TYPE_BOOL:
+        if (strcmp(text, "0") && strcmp(text, "1"))
+            return false;
+        *(bool *)at = *text == '1';
+        return true;
+    case TYPE_SIZE:
+        return parse_size(text, at);
+    case TYPE_CHOICE:
+        index = choice_index(v->values, text);
+        if (index >= 0)
+            *(uint8_t *)at = (uint8_t)index;
+        return index >= 0;
+    }
+    return false;
+}
+
+static void variable_get(const struct tp_config *config, const struct variable *v,
+                         struct tp_text *text)
+{
+    const void *at = (const char *)config + v->offset;
+
+    switch (v->type) {
+    case TYPE_TEXT:
+        tp_text_string(text, at);
+        break;
+    case TYPE_BOOL:
+        tp_text_char(text, *(const bool *)at ? '1' : '0');
+        break;
+    case TYPE_SIZE:
+        tp_text_u64(text, *(const uint64_t *)at);
+        break;
+    case TYPE_CHOICE:
+        choice_text(v->values, *(const uint8_t *)at, text);
+        break;
+    }
+}
+
+static void complain_value(const struct variable *v, const char *value)
+{
+    char buffer[64];
+    struct tp_text near;
+
+    tp_text_init(&near, buffer, sizeof(buffer));
+    if (v->type == TYPE_CHOICE)
+        nearest_choice(v->values, value, &near);
+    else
+        tp_text_string(&near, v->fallback);
+    tp_log_warn("%s=%.*s is not one of %s; nearest: %s; using %s", v->name, 64, value, v->values,
+                buffer, v->fallback);
+}
+
+static void complain_name(const char *name)
+{
+    char word[64];
+    unsigned best = 65, best_index = 0;
+    struct tp_text one;
+
+    tp_text_init(&one, word, sizeof(word));
+    tp_text_bytes(&one, name, strcspn(name, "="));
+    for (unsigned i = 0; i < VARIABLES; i++) {
+        unsigned distance = tp_text_distance(variables[i].name, word);
+        if (distance < best) {
+            best = distance;
+            best_index = i;
+        }
+    }
+    tp_log_warn("unknown variable %s; nearest: %s", word, variables[best_index].name);
+}
+
+static const struct variable *find_variable(const char *entry)
+{
+    for (unsigned i = 0; i < VARIABLES; i++) {
+        size_t n = strlen(variables[i].name);
+        if (!strncmp(entry, variables[i].name, n) && entry[n] == '=')
+            return &variables[i];
+    }
+    return NULL;
+}
+
+void tp_config_read(struct tp_config *config, char *const *environment)
+{
+    memset(config, 0, sizeof(*config));
+    for (unsigned i = 0; i < VARIABLES; i++)
+        variable_set(config, &variables[i], variables[i].fallback);
+    /* these two decide what is said of the others */
+    for (char *const *e = environment; e && *e; e++) {
+        if (!strncmp(*e, "TPAGENT_RUN_DIR=", 16) && (*e)[16])
+            config->inherited = true;
+        if (!strncmp(*e, "TPAGENT_LOG=", 12))
+            variable_set(config, find_variable(*e), *e + 12);
+    }
+    tp_log_open(config->log);
+    for (char *const *e = environment; e && *e; e++) {
+        if (strncmp(*e, "TPAGENT_", 8))
+            continue;
+        const struct variable *v = find_variable(*e);
+        const char *value = *e + strcspn(*e, "=");
+        value += *value == '=';
+        if (!v && !config->inherited)
+            complain_name(*e);
+        else if (v && *value && !variable_set(config, v, value)) {
+            variable_set(config, v, v->fallback);
+            if (!config->inherited)
+                complain_value(v, value);
+        }
+    }
+    config->source_mask = tp_sources_mask(config->sources);
+    if (config->alloc == TP_ALLOC_OFF)
+        config->source_mask &= ~(1u << TP_SOURCE_MALLOC);
+}
+
+void tp_config_help(const struct tp_config *config)
+{
+    char buffer[4096];
+    struct tp_text text;
+
+    tp_text_init(&text, buffer, sizeof(buffer));
+    tp_text_string(&text, "tpagent " TP_VERSION ": variables, values as resolved\n");
+    for (unsigned i = 0; i < VARIABLES; i++) {
+        const struct variable *v = &variables[i];
+        tp_text_format(&text, "  %s=", v->name);
+        variable_get(config, v, &text);
+        tp_text_format(&text, "\n      %s: %s\n", v->values, v->help);
+    }
+    tp_os_write(2, buffer, text.used);
+}
+
+void tp_config_json(const struct tp_config *config, struct tp_text *text)
+{
+    char buffer[TP_CONFIG_TEXT_MAX];
+
+    tp_text_char(text, '{');
+    for (unsigned i = 0; i < VARIABLES; i++) {
+        struct tp_text value;
+        tp_text_init(&value, buffer, sizeof(buffer));
+        variable_get(config, &variables[i], &value);
+        tp_text_format(text, "%s\"%s\":", i ? "," : "", variables[i].name);
+        tp_text_json(text, buffer, value.used);
+    }
+    tp_text_char(text, '}');
+}

@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: MIT */
+#include "drain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/error.h"
+#include "base/os.h"
+#include "clock.h"
+#include "log.h"
+#include "open_stack.h"
+#include "recording.h"
+#include "segment.h"
+#include "sources.h"
+
+#define BLOCK_SLOTS (16u << 10)
+#define ENOUGH_SLOTS (12u << 10) /* about 8 Ki records: what makes a good block */
+#define SMALL_RING (8u << 10)
+#define USUAL_RING (32u << 10) /* 1 MiB: some 10 ms of the busiest thread */
+#define LARGEST_RING (128u << 10)
+#define WAIT_AT_MOST_NS 10000000000u
+#define SECOND_NS 1000000000u
+#define META_BYTES (64u << 10)
+
+enum tp_drain_want { WANT_NOTHING, WANT_END };
+
+struct tp_drain {
+    struct tp_block_encoder *encoder;
+    uint64_t *linear;  /* BLOCK_SLOTS slots, copied out of the ring */
+    uint64_t *compact; /* open begins, without the gaps */
+    char *meta_bytes;
+    struct tp_text meta; /* lines not yet written */
+    int dir, ring_dir;   /* the drain thread's descriptors, else TP_OS_NO_DIR */
+    const char *end_reason;
+    struct tp_tls ending; /* counters of the thread that ends the process */
+    uint64_t clock_ns;    /* of the last clock line */
+    uint64_t tick_ns;     /* of the last turn of once-a-second work */
+    uint32_t early_clocks;
+    uint64_t start_ns;
+    uint64_t discarded; /* records thrown away because the recording may not grow */
+    struct tp_segments segments;
+};
+
+int tp_drain_open(struct tp_live *live)
+{
+    size_t workspace = tp_block_encoder_size(BLOCK_SLOTS);
+    struct tp_drain *d = tp_os_map(sizeof(*d));
+    void *memory = tp_os_map(workspace);
+
+    if (!d || !memory)
+        return -ENOMEM;
+    d->encoder = tp_block_encoder_init(memory, workspace, BLOCK_SLOTS);
+    d->linear = tp_os_map(BLOCK_SLOTS * TP_SLOT_BYTES);
+    d->compact = tp_os_map(TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
+    d->meta_bytes = tp_os_map(META_BYTES);
+    if (!d->encoder || !d->linear || !d->compact || !d->meta_bytes ||
+        tp_segments_init(&d->segments, tp_agent.config.max_size))
+        return -ENOMEM;
+    tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
+    d->dir = d->ring_dir = TP_OS_NO_DIR;
+    d->start_ns = d->clock_ns = tp_os_monotonic_ns();
+    live->drain = d;
+    return 0;
+}
+
+static void write_meta(struct tp_live *live)
+{
+    struct tp_drain *d = live->drain;
+
+    if (d->meta.used && !tp_recording_meta(live, d->meta_bytes, d->meta.used))
+        tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
+    else if (d->meta.used > META_BYTES / 2) /* the disk does not take them: the newest must go */
+        tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
+}
+
+/* --- one ring
+ * ------------------------------------------------------------------------------------------- */
+
+static void read_thread_name(uint32_t tid, char name[16])
+{
+    char path[64];
+    struct tp_text text;
+
+    tp_text_init(&text, path, sizeof(path));
+    tp_text_format(&text, "/proc/self/task/%u/comm", tid);
+    if (tp_os_read_file(path, name, 16) < 0)
+        name[0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+}
+
+/* The `track` line: at the first records of a track, and again when its thread has another name. */
+static void tell_track(struct tp_live *live, struct tp_ring_entry *e)
+{
+    struct tp_text *meta = &live->drain->meta;
+    char name[16];
+
+    read_thread_name(e->header->tid, name);
+    if (e->track_told && (!name[0] || !strcmp(name, e->name)))
+        return;
+    memcpy(e->name, name, sizeof(name));
+    e->track_told = 1;
+    tp_text_format(meta, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\",\"name\":",
+                   e->header->track, e->header->tid);
+    tp_text_json(meta, name, strlen(name));
+    tp_text_string(meta, "}\n");
+}
+
+/* Copy whole records from the ring's tail into d->linear. Return: slots. */
+static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
+                             uint64_t head)
+{
+    const uint64_t *slots = (const uint64_t *)((const char *)e->header + TP_RING_HEADER_BYTES);
+    uint64_t mask = e->slot_count - 1;
+    uint32_t n = head - tail < BLOCK_SLOTS ? (uint32_t)(head - tail) : BLOCK_SLOTS;
+    uint64_t at = tail & mask, first = e->slot_count - at < n ? e->slot_count - at : n;
+
+    memcpy(d->linear, slots + at * TP_SLOT_WORDS, first * TP_SLOT_BYTES);
+    memcpy(d->linear + first * TP_SLOT_WORDS, slots, (n - first) * TP_SLOT_BYTES);
+    uint32_t whole = 0;
+    while (whole < n) {
+        unsigned record = tp_kind_slots(tp_slot_kind(d->linear + (uint64_t)whole * TP_SLOT_WORDS));
+        if (!record || whole + record > n)
+            break;
+        whole += record;
+    }
+    return whole;
+}
+
+/* One block from the ring's tail. Return: slots taken, or negative. */
+static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t tail, uint64_t head)
+{
+    struct tp_drain *d = live->drain;
+    uint32_t n = copy_records(d, e, tail, head), uuid_low;
+    const void *block;
+    size_t bytes;
+
+    if (!n)
+        return -TP_ECORRUPT;
+    if (!e->near_ticks)
+        e->near_ticks = tp_ticks();
+    memcpy(&uuid_low, live->uuid, 4);
+    uint32_t open_slots = tp_open_stack_compact(e, d->compact, TP_BLOCK_OPEN_MAX);
+    int error = tp_block_encode(d->encoder, e->header->track, uuid_low, tail, d->linear, n,
+                                d->compact, open_slots, e->near_ticks, 0, &block, &bytes);
+    if (!error)
+        error = tp_segments_append(live, &d->segments, d->dir, block, bytes, &d->meta);
+    if (error == -TP_EFULL)
+        d->discarded += n;
+    else if (error)
+        return error;
+    tp_open_stack_replay(e, d->linear, n);
+    atomic_store_explicit(&e->header->tail, tail + n, memory_order_release);
+    return (int)n;
+}
+
+/* A ring that cannot be read on: our own mistake, or a host that wrote into it. What is left is
+ * given up. */
+static void give_up_records(struct tp_live *live, struct tp_ring_entry *e, uint64_t tail,
+                            uint64_t head)
+{
+    struct tp_drain *d = live->drain;
+
+    tp_text_format(
+        &d->meta,
+        "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring damaged at slot %llu\"}\n",
+        e->header->track, (unsigned long long)(head - tail), (unsigned long long)tail);
+    atomic_store_explicit(&e->header->tail, head, memory_order_release);
+}
+
+static void drain_ring(struct tp_live *live, struct tp_ring_entry *e, bool all)
+{
+    uint64_t tail = atomic_load_explicit(&e->header->tail, memory_order_relaxed);
+    uint64_t head = atomic_load_explicit(&e->header->head, memory_order_acquire);
+
+    if (head == tail)
+        return;
+    if (!e->track_told && !e->predecessor)
+        tell_track(live, e);
+    while (tail < head) {
+        int n = drain_block(live, e, tail, head);
+        if (n == -TP_ECORRUPT)
+            give_up_records(live, e, tail, head);
+        if (n < 0)
+            break;
+        tail += (uint32_t)n;
+        if (!all && head - tail < ENOUGH_SLOTS)
+            break;
+    }
+    e->waiting_since_ns = 0;
+}
+
+static bool is_due(struct tp_ring_entry *e, uint64_t now_ns)
+{
+    uint64_t tail = atomic_load_explicit(&e->header->tail, memory_order_relaxed);
+    uint64_t used = atomic_load_explicit(&e->header->head, memory_order_relaxed) - tail;
+
+    if (!used)
+        return false;
+    if (!e->waiting_since_ns)
+        e->waiting_since_ns = now_ns;
+    return used >= ENOUGH_SLOTS || used >= e->slot_count / 2 ||
+           now_ns - e->waiting_since_ns > WAIT_AT_MOST_NS ||
+           atomic_load_explicit(&e->header->closed, memory_order_relaxed);
+}
+
+/* A closed and empty ring: what is open goes to its successor, the ring goes. */
+static void finish_closed(struct tp_live *live, uint32_t index)
+{
+    struct tp_ring_entry *e = &live->rings[index];
+
+    if (!atomic_load_explicit(&e->header->closed, memory_order_acquire) || !e->successor ||
+        atomic_load(&e->header->head) != atomic_load(&e->header->tail))
+        return;
+    struct tp_ring_entry *next = &live->rings[e->successor - 1];
+    tp_open_stack_move(next, e);
+    next->track_told = e->track_told;
+    memcpy(next->name, e->name, sizeof(e->name));
+    next->near_ticks = e->near_ticks;
+    next->predecessor = 0;
+    tp_recording_drop_ring(live, live->drain->ring_dir, index);
+}
+
+/*
+ * A thread that records goes on in a ring of the usual size; a ring that filled to a half between
+ * two looks is followed by one four times as large.
+ */
+static void offer_larger(struct tp_live *live, uint32_t index)
+{
+    struct tp_ring_entry *e = &live->rings[index];
+    struct tp_thread *t = &live->threads[e->thread];
+
+    if (e->successor || e->slot_count >= LARGEST_RING || t->entry != index)
+        return;
+    uint32_t slots = e->slot_count * 4 < LARGEST_RING ? e->slot_count * 4 : LARGEST_RING;
+    if (atomic_load(&live->ring_bytes) + (uint64_t)slots * TP_SLOT_BYTES >
+        tp_agent.config.ring_total)
+        return;
+    int next = tp_recording_make_ring(live, live->drain->ring_dir, slots);
+    if (next < 0)
+        return;
+    e->successor = (uint32_t)next + 1;
+    live->rings[next].predecessor = index + 1;
+    atomic_store_explicit(&t->next_entry, (uint32_t)next + 1, memory_order_release);
+}
+
+/* --- all rings
+ * ------------------------------------------------------------------------------------------ */
+
+/* Return: the fullest ring's fill, in 1/256. */
+static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
+{
+    uint64_t now_ns = tp_os_monotonic_ns();
+    uint32_t count = atomic_load_explicit(&live->ring_count, memory_order_acquire);
+    unsigned fullest = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load_explicit(&e->state, memory_order_acquire) != TP_RING_USED || e->predecessor)
+            continue;
+        uint64_t used = atomic_load_explicit(&e->header->head, memory_order_relaxed) -
+                        atomic_load_explicit(&e->header->tail, memory_order_relaxed);
+        unsigned fill = (unsigned)(used * 256 / e->slot_count);
+        fullest = fill > fullest ? fill : fullest;
+        if (all || is_due(e, now_ns))
+            drain_ring(live, e, all);
+        if (thread && !all && (fill >= 128 || (e->slot_count < USUAL_RING && e->track_told)))
+            offer_larger(live, i);
+        finish_closed(live, i);
+    }
+    return fullest;
+}
+
+void tp_drain_wake(struct tp_live *live)
+{
+    if (atomic_load_explicit(&live->drain_bell, memory_order_relaxed) &&
+        atomic_exchange(&live->drain_bell, 0))
+        tp_os_wake(&live->drain_bell);
+}
+
+static bool take_lock(struct tp_live *live)
+{
+    uint32_t free = 0;
+
+    return atomic_compare_exchange_strong(&live->drain_lock, &free, 1);
+}
+
+static void once_a_second(struct tp_live *live, uint64_t now_ns)
+{
+    struct tp_drain *d = live->drain;
+
+    if (d->early_clocks < 2 && now_ns - d->start_ns > (d->early_clocks ? 100000000u : 10000000u)) {
+        d->early_clocks++;
+        tp_recording_clock_line(&d->meta);
+    }
+    if (now_ns - d->clock_ns >= SECOND_NS) {
+        d->clock_ns = now_ns;
+        tp_recording_clock_line(&d->meta);
+    }
+    if (atomic_load(&live->names.allocated) - atomic_load(&live->names.used) < 512u << 10)
+        tp_recording_extend_names(live, 0);
+}
+
+void tp_drain_here(struct tp_live *live)
+{
+    const struct tp_segments *segments = &live->drain->segments;
+
+    if (segments->error && tp_os_monotonic_ns() < segments->retry_ns)
+        return;
+    if (tp_os_pid() != live->pid || !take_lock(live))
+        return;
+    drain_pass(live, false, false);
+    once_a_second(live, tp_os_monotonic_ns());
+    write_meta(live);
+    tp_segments_close(live, &live->drain->segments, false);
+    atomic_store_explicit(&live->drain_lock, 0, memory_order_release);
+}
+
+void tp_drain_retry_now(struct tp_live *live)
+{
+    live->drain->segments.retry_ns = 0;
+}
+
+/* --- the end
+ * -------------------------------------------------------------------------------------------- */
+
+/* From here on every record takes the slow way, which sees that the process has ended. */
+static void stop_writers(struct tp_live *live)
+{
+    atomic_store(&live->state, TP_ENDED);
+    for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
+        if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
+            live->threads[i].careful = 1;
+}
+
+static void put_losses(struct tp_live *live, struct tp_text *meta)
+{
+    struct tp_drain *d = live->drain;
+    uint64_t early = atomic_load(&live->early_drops), names = atomic_load(&live->names.refused);
+
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        uint64_t dropped;
+        if (atomic_load(&e->state) != TP_RING_USED ||
+            !(dropped = atomic_load(&e->header->dropped)) ||
+            atomic_load(&e->header->closed)) /* its successor knows more */
+            continue;
+        tp_text_format(meta,
+                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                       e->header->track, (unsigned long long)dropped);
+    }
+    if (early)
+        tp_text_format(meta,
+                       "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
+                       (unsigned long long)early);
+    if (names)
+        tp_text_format(
+            meta,
+            "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no room for a name\",\"kind\":\"name\"}\n",
+            (unsigned long long)names);
+    if (d->discarded)
+        tp_text_format(
+            meta,
+            "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"TPAGENT_MAX_SIZE\",\"kind\":\"slot\"}\n",
+            (unsigned long long)d->discarded);
+    if (atomic_load(&live->anonymous_rings))
+        tp_text_format(
+            meta, "{\"t\":\"note\",\"text\":\"%u rings could not be files: not crash-safe\"}\n",
+            atomic_load(&live->anonymous_rings));
+    if (d->segments.error)
+        tp_text_format(meta, "{\"t\":\"note\",\"text\":\"blocks could not be written: %s\"}\n",
+                       tp_error_name(d->segments.error));
+}
+
+/* @counters: of the thread that ends the process */
+static void put_end_line(struct tp_live *live, struct tp_text *meta, const char *reason,
+                         const struct tp_tls *counters)
+{
+    const char *comma = "";
+
+    tp_text_format(
+        meta,
+        "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu,\"alloc_calls\":%llu,\"allocated_bytes\":%"
+        "llu,"
+        "\"freed_bytes\":%llu,\"tracks\":[",
+        reason, (unsigned long long)tp_ticks(), (unsigned long long)counters->alloc_calls,
+        (unsigned long long)counters->allocated_bytes, (unsigned long long)counters->freed_bytes);
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load(&e->state) != TP_RING_USED || e->successor || meta->used > META_BYTES - 256)
+            continue;
+        tp_text_format(meta, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}", comma,
+                       e->header->track, (unsigned long long)atomic_load(&e->header->tail),
+                       (unsigned long long)atomic_load(&e->header->dropped));
+        comma = ",";
+    }
+    tp_text_string(meta, "]}\n");
+}
+
+/* Whether every ring was taken whole. */
+static bool all_taken(struct tp_live *live)
+{
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load(&e->state) == TP_RING_USED &&
+            atomic_load(&e->header->head) != atomic_load(&e->header->tail))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * The rings' files go; their memory stays: threads of the host may still run, and one may be in the
+ * midst of a record.
+ */
+static void remove_ring_files(struct tp_live *live)
+{
+    char path[TP_PATH_MAX + 32];
+    struct tp_text text;
+
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        uint32_t state = atomic_load(&live->rings[i].state);
+        if (state == TP_RING_NONE || !live->rings[i].number)
+            continue;
+        tp_text_init(&text, path, sizeof(path));
+        tp_text_format(&text, "%s/%u.tpr", live->ring_dir, live->rings[i].number);
+        tp_os_unlink(TP_OS_NO_DIR, path, false);
+    }
+    tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+}
+
+static void finish(struct tp_live *live, const char *reason)
+{
+    struct tp_drain *d = live->drain;
+
+    tp_drain_retry_now(live);
+    drain_pass(live, true, false);
+    stop_writers(live);
+    for (int i = 0; i < 3; i++) /* a track may go through several rings */
+        drain_pass(live, true, false);
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++)
+        if (atomic_load(&live->rings[i].state) == TP_RING_USED && live->rings[i].track_told)
+            tell_track(live, &live->rings[i]);
+    tp_segments_close(live, &d->segments, true);
+    tp_recording_close_names(live);
+    tp_recording_clock_line(&d->meta);
+    tp_sources_report(&d->meta, false);
+    write_meta(live);
+    put_losses(live, &d->meta);
+    bool whole = all_taken(live);
+    put_end_line(live, &d->meta, reason, &d->ending);
+    write_meta(live);
+    if (whole && !d->meta.used)
+        remove_ring_files(live);
+    atomic_store(&live->said_full, (uint32_t)-d->segments.error);
+}
+
+/* --- the thread
+ * ----------------------------------------------------------------------------------------- */
+
+static void fill_stock(struct tp_live *live)
+{
+    for (unsigned i = 0; i < TP_STOCK; i++) {
+        if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
+            continue;
+        int entry =
+            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? USUAL_RING : SMALL_RING);
+        if (entry < 0)
+            return;
+        atomic_store_explicit(&live->rings[entry].state, TP_RING_STOCK, memory_order_relaxed);
+        atomic_store_explicit(&live->stock[i], (uint32_t)entry + 1, memory_order_release);
+    }
+}
+
+/* The larger ring that a thread was offered and did not live to take. */
+static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struct tp_thread *t)
+{
+    uint32_t offer = atomic_exchange(&t->next_entry, 0);
+
+    if (!offer)
+        return;
+    tp_recording_drop_ring(live, live->drain->ring_dir, offer - 1);
+    e->successor = 0;
+}
+
+/* Rings of threads that are gone: drained, then taken back with their control block. */
+static void retire_dead(struct tp_live *live)
+{
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor ||
+            atomic_load(&e->header->closed) || tp_os_thread_exists(live->pid, e->header->tid))
+            continue;
+        struct tp_thread *t = &live->threads[e->thread];
+        take_offer_back(live, e, t);
+        drain_ring(live, e, true);
+        if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
+            continue;
+        uint64_t dropped = atomic_load(&e->header->dropped);
+        if (dropped)
+            tp_text_format(
+                &live->drain->meta,
+                "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                e->header->track, (unsigned long long)dropped);
+        tp_recording_drop_ring(live, live->drain->ring_dir, i);
+        memset(t, 0, offsetof(struct tp_thread, state));
+        atomic_store_explicit(&t->state, TP_THREAD_FREE, memory_order_release);
+    }
+}
+
+static void thread_second(struct tp_live *live, uint64_t now_ns)
+{
+    struct tp_drain *d = live->drain;
+
+    if (now_ns - d->tick_ns < SECOND_NS)
+        return;
+    d->tick_ns = now_ns;
+    retire_dead(live);
+    tp_sources_tick();
+    tp_sources_report(&d->meta, false);
+}
+
+static uint64_t sleep_for(unsigned fullest, const struct tp_drain *d)
+{
+    if (d->early_clocks < 2)
+        return 10000000;
+    return fullest >= 64 ? 1000000 : fullest >= 16 ? 5000000 : fullest ? 20000000 : 100000000;
+}
+
+static void *drain_main(void *argument)
+{
+    struct tp_live *live = argument;
+    struct tp_drain *d = live->drain;
+
+    tp_tls.ours = 1;
+    if (tp_os_own_descriptors() < 0) { /* back to draining on the host's threads */
+        atomic_store(&live->state, TP_ARMED);
+        atomic_store(&live->drain_lock, 0);
+        return NULL;
+    }
+    prctl(PR_SET_NAME, "tpagent", 0, 0, 0);
+    d->dir = tp_os_open(TP_OS_NO_DIR, live->dir, O_RDONLY | O_DIRECTORY, 0);
+    d->ring_dir = tp_os_open(TP_OS_NO_DIR, live->ring_dir, O_RDONLY | O_DIRECTORY, 0);
+    if (d->dir < 0)
+        d->dir = TP_OS_NO_DIR;
+    if (d->ring_dir < 0)
+        d->ring_dir = TP_OS_NO_DIR;
+    if (tp_clock_kind == TP_CLOCK_TSC && tp_clock_steps_back())
+        tp_text_string(&d->meta,
+                       "{\"t\":\"note\",\"text\":\"the clock was seen to go backwards\"}\n");
+    while (atomic_load(&live->want) != WANT_END) {
+        fill_stock(live);
+        unsigned fullest = drain_pass(live, false, true);
+        uint64_t now_ns = tp_os_monotonic_ns();
+        once_a_second(live, now_ns);
+        thread_second(live, now_ns);
+        write_meta(live);
+        atomic_store(&live->drain_bell, 1);
+        if (atomic_load(&live->want) != WANT_END)
+            tp_os_wait(&live->drain_bell, 1, sleep_for(fullest, d));
+        atomic_store(&live->drain_bell, 0);
+    }
+    tp_sources_tick();
+    finish(live, d->end_reason);
+    atomic_store(&live->drain_done, 1);
+    tp_os_wake(&live->drain_done);
+    return NULL;
+}
+
+/*
+ * The program's static TLS is cut out of every stack: one with much of it (seen: 256 KiB) makes a
+ * small stack EINVAL. 0 is the program's own default.
+ */
+static int make_drain_thread(struct tp_live *live, tp_make_thread *make_thread)
+{
+    static const size_t stacks[] = {256u << 10, 2u << 20, 0};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int error = EINVAL;
+
+    for (unsigned i = 0; error == EINVAL && i < sizeof(stacks) / sizeof(stacks[0]); i++) {
+        if (pthread_attr_init(&attributes))
+            return ENOMEM;
+        if (stacks[i])
+            pthread_attr_setstacksize(&attributes, stacks[i]);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        error = make_thread(&thread, &attributes, drain_main, live);
+        pthread_attr_destroy(&attributes);
+    }
+    return error;
+}
+
+int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread)
+{
+    uint64_t signals;
+
+    if (!take_lock(live))
+        return -EBUSY;
+    atomic_store(&live->state, TP_LIVE);
+    tp_os_block_signals(&signals);
+    int error = make_drain_thread(live, make_thread);
+    tp_os_restore_signals(&signals);
+    if (error) {
+        atomic_store(&live->state, TP_ARMED);
+        atomic_store(&live->drain_lock, 0);
+    }
+    return -error;
+}
+
+void tp_drain_end_idle(struct tp_live *live, const char *reason)
+{
+    char buffer[2048];
+    struct tp_text text;
+
+    tp_text_init(&text, buffer, sizeof(buffer));
+    tp_recording_clock_line(&text);
+    put_end_line(live, &text, reason, &tp_tls);
+    tp_recording_meta(live, buffer, text.used);
+    tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+}
+
+bool tp_drain_end(struct tp_live *live, const char *reason, uint64_t wait_ns)
+{
+    uint64_t deadline = tp_os_monotonic_ns() + wait_ns;
+
+    live->drain->ending = tp_tls;
+    if (atomic_load(&live->state) == TP_LIVE) {
+        live->drain->end_reason = reason;
+        atomic_store(&live->want, WANT_END);
+        tp_drain_wake(live);
+        while (!atomic_load(&live->drain_done) && tp_os_monotonic_ns() < deadline)
+            tp_os_wait(&live->drain_done, 0, deadline - tp_os_monotonic_ns());
+        return atomic_load(&live->drain_done);
+    }
+    while (!take_lock(live)) {
+        if (tp_os_monotonic_ns() >= deadline)
+            return false;
+        _Atomic uint32_t never = 0;
+        tp_os_wait(&never, 0, 1000000);
+    }
+    finish(live, reason);
+    atomic_store_explicit(&live->drain_lock, 0, memory_order_release);
+    return true;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_AGENT_GUARD_H
+#define TP_AGENT_GUARD_H
+
+/* What a thread carries: one initial-exec variable, so that no hook ever calls __tls_get_addr
+ * (which may call malloc). */
+
+#include <stdint.h>
+
+struct tp_thread;
+
+struct tp_tls {
+    struct tp_thread *thread; /* control block; NULL before the thread's first event */
+    uint64_t alloc_calls, allocated_bytes;
+    uint64_t freed_calls, freed_bytes;
+    uint8_t resolving; /* inside the search for the next malloc */
+    uint8_t ours;      /* a thread of the agent: nothing of it is recorded */
+};
+
+extern __thread struct tp_tls tp_tls
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#define tp_likely(x) __builtin_expect(!!(x), 1)
+#define tp_unlikely(x) __builtin_expect(!!(x), 0)
+
+#endif

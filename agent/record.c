@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* The slow ways of writing a record: see record.h for the rules. */
+#include "record.h"
+
+#include "agent.h"
+#include "base/os.h"
+#include "drain.h"
+#include "points.h"
+
+/* So many records refused in a row because `busy` was set: a handler has jumped away in the midst
+ * of one. */
+#define BUSY_IS_STALE 1024
+
+/* `careful` from what it stands for; a signal handler in between can only set it. */
+static void set_careful(struct tp_thread *t)
+{
+    uint16_t nested;
+
+    t->careful = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    for (unsigned i = 0; i < TP_CLASS_END; i++)
+        skipped |= t->skip[i];
+    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) ||
+        atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
+        t->careful = 1;
+}
+
+/* Atomic: a signal handler may lose records while its thread is counting some. */
+static void count_lost(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
+{
+    uint64_t kind = record->kind < 64 ? UINT64_C(1) << record->kind : 0;
+
+    if (!atomic_fetch_add_explicit(&t->lost_count, 1, memory_order_relaxed))
+        t->lost_first_ticks = ticks;
+    atomic_fetch_or_explicit(&t->lost_kinds, kind, memory_order_relaxed);
+    uint64_t dropped = 1 + atomic_fetch_add_explicit(&t->dropped, 1, memory_order_relaxed);
+    if (t->ring)
+        atomic_store_explicit(&t->ring->dropped, dropped, memory_order_relaxed);
+    t->careful = 1;
+}
+
+/* Whether @slots more fit and every open range still finds room for its end, the new one's too. */
+static bool room_for(const struct tp_thread *t, unsigned slots)
+{
+    uint64_t hard = atomic_load_explicit(&t->ring->tail, memory_order_acquire) + t->mask + 1;
+
+    return t->cursor + t->open + slots + TP_RECORD_RESERVE < hard;
+}
+
+/* Go on in the larger ring that the drain has offered. */
+static void change_ring(struct tp_thread *t)
+{
+    struct tp_live *live = tp_agent.live;
+    uint32_t next = atomic_exchange_explicit(&t->next_entry, 0, memory_order_acquire);
+
+    if (!next)
+        return;
+    struct tp_ring_header *old = t->ring;
+    tp_thread_take_ring(live, t, next - 1);
+    atomic_store_explicit(&old->closed, 1, memory_order_release);
+}
+
+/*
+ * An armed process: with threads of its own it gets the drain thread now, else this thread drains.
+ * While one thread drains no other can start the drain thread: the one that has drained tries
+ * again.
+ */
+static void drain_somewhere(struct tp_live *live)
+{
+    if (live->has_threads)
+        tp_agent_go_live();
+    if (atomic_load_explicit(&live->state, memory_order_relaxed) != TP_ARMED)
+        return;
+    tp_drain_here(live);
+    if (live->has_threads)
+        tp_agent_go_live();
+}
+
+/* At the fast path's limit: look at the tail again, ring the bell or drain, set the next limit. */
+static void look_again(struct tp_thread *t, bool may_drain)
+{
+    struct tp_live *live = tp_agent.live;
+    uint64_t count = t->mask + 1;
+
+    if (atomic_load_explicit(&t->next_entry, memory_order_relaxed))
+        change_ring(t);
+    count = t->mask + 1;
+    uint64_t tail = atomic_load_explicit(&t->ring->tail, memory_order_acquire);
+    bool full = t->cursor + t->open + 2 * TP_RECORD_RESERVE >= tail + count;
+    if (full || (t->cursor - tail >= count / 2 && t->cursor >= t->wake_at)) {
+        if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_LIVE)
+            tp_drain_wake(live);
+        else if (may_drain)
+            drain_somewhere(live);
+        t->wake_at = t->cursor + count / 8;
+        tail = atomic_load_explicit(&t->ring->tail, memory_order_acquire);
+    }
+    uint64_t hard = tail + count, soft = tail + count / 2;
+    if (soft < t->wake_at)
+        soft = t->wake_at;
+    t->limit = soft < hard ? soft + t->open + 2 * TP_RECORD_RESERVE + 1 : hard;
+    if (t->limit > hard)
+        t->limit = hard;
+}
+
+/* TPAGENT_WHEN_FULL=wait: for tests that must see every record. Bounded all the same. */
+static void wait_for_room(struct tp_thread *t, unsigned slots, bool may_drain)
+{
+    struct tp_live *live = tp_agent.live;
+
+    for (int i = 0; i < 100000 && !room_for(t, slots); i++) {
+        uint32_t state = atomic_load(&live->state);
+        if (state >= TP_ENDED)
+            return;
+        if (state == TP_LIVE)
+            tp_drain_wake(live);
+        else if (may_drain)
+            drain_somewhere(live);
+        if (room_for(t, slots))
+            return;
+        _Atomic uint32_t never = 0;
+        tp_os_wait(&never, 0, 100000);
+    }
+}
+
+static void write_slots(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
+{
+    if (record->slots == 2) {
+        uint64_t *second = t->slots + ((t->cursor + 1) & t->mask) * TP_SLOT_WORDS;
+        for (int i = 0; i < TP_SLOT_WORDS; i++)
+            second[i] = record->words[i];
+    }
+    tp_slot0(t, t->cursor, record->kind, ticks, record->argument);
+    tp_publish(t, t->cursor + record->slots);
+}
+
+static void write_lost(struct tp_thread *t, uint64_t ticks)
+{
+    uint64_t count = atomic_load_explicit(&t->lost_count, memory_order_relaxed);
+    uint64_t kinds = atomic_exchange_explicit(&t->lost_kinds, 0, memory_order_relaxed);
+    uint64_t names = atomic_exchange_explicit(&t->lost_name_bytes, 0, memory_order_relaxed);
+    const struct tp_record lost = {
+        .kind = TP_EVENT_LOST,
+        .slots = 2,
+        .words = {count, t->lost_first_ticks, kinds, names},
+    };
+
+    write_slots(t, &lost, ticks);
+    atomic_fetch_sub_explicit(&t->lost_count, count, memory_order_relaxed);
+}
+
+/* A begin or a point record. */
+static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
+{
+    unsigned need = record->slots + (t->lost_count ? 2u : 0u);
+    bool begin = record->role == TP_ROLE_BEGIN;
+
+    if (begin && t->skip[record->class_]) {
+        t->skip[record->class_]++;
+        count_lost(t, record, ticks);
+        return false;
+    }
+    if (t->cursor + t->open + need + TP_RECORD_RESERVE >= t->limit) {
+        look_again(t, begin);
+        if (!room_for(t, need) && tp_agent.config.when_full == TP_FULL_WAIT)
+            wait_for_room(t, need, begin);
+    }
+    if (!room_for(t, need)) {
+        if (begin)
+            t->skip[record->class_]++;
+        count_lost(t, record, ticks);
+        return false;
+    }
+    if (t->lost_count)
+        write_lost(t, ticks);
+    if (begin) {
+        t->open++;
+        t->depth[record->class_]++;
+    }
+    write_slots(t, record, ticks);
+    set_careful(t);
+    return true;
+}
+
+static bool write_end(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
+{
+    if (t->skip[record->class_]) {
+        t->skip[record->class_]--;
+        count_lost(t, record, ticks);
+        return true;
+    }
+    if (!t->depth[record->class_])
+        return false;
+    if (t->lost_count && room_for(t, 2))
+        write_lost(t, ticks);
+    t->open--;
+    t->depth[record->class_]--;
+    write_slots(t, record, ticks);
+    set_careful(t);
+    return true;
+}
+
+/* In a signal handler that interrupted a record of the same thread. */
+static bool refuse_nested(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
+{
+    bool result = false;
+
+    count_lost(t, record, ticks);
+    if (record->role == TP_ROLE_BEGIN) {
+        t->skip[record->class_]++;
+    } else if (record->role == TP_ROLE_END && t->skip[record->class_]) {
+        t->skip[record->class_]--;
+        result = true;
+    }
+    if (++t->nested_in_a_row >= BUSY_IS_STALE) {
+        t->nested_in_a_row = 0;
+        t->busy = 0;
+    }
+    return result;
+}
+
+bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
+{
+    struct tp_thread *t = tp_tls.thread;
+    bool result;
+
+    if ((!t || !t->slots) && (record->role == TP_ROLE_END || !(t = tp_thread_attach())))
+        return false;
+    if (t->busy)
+        return refuse_nested(t, record, ticks);
+    t->busy = 1;
+    t->nested_in_a_row = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (record->role == TP_ROLE_END)
+        result = write_end(t, record, ticks);
+    else if (atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
+        result = false;
+    else
+        result = write_or_drop(t, record, ticks);
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+    return result;
+}
+
+uint64_t tp_next_range_id(void)
+{
+    static _Atomic uint64_t last;
+
+    return 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+}

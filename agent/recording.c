@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: MIT */
+#include "recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "clock.h"
+#include "log.h"
+#include "sources.h"
+#include "trace/file.h"
+
+#define NAMES_STEP (1u << 20)
+#define META_BUFFER (64u << 10)
+
+/* Rank variables: key, then the names it may have, in order of preference. */
+static const struct {
+    const char *key;
+    const char *variables[4];
+} rank_keys[] = {
+    {"rank", {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}},
+    {"local_rank", {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", NULL}},
+    {"world_size", {"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}},
+    {"node_rank", {"GROUP_RANK", "NODE_RANK", "SLURM_NODEID", "OMPI_COMM_WORLD_NODE_RANK"}},
+    {"job", {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}},
+};
+#define RANK_KEYS (sizeof(rank_keys) / sizeof(rank_keys[0]))
+enum { KEY_RANK, KEY_LOCAL_RANK, KEY_WORLD_SIZE, KEY_NODE_RANK, KEY_JOB };
+
+/* Read in the constructor, constant afterwards. */
+static struct {
+    char values[RANK_KEYS][64];
+    const char *from[RANK_KEYS];
+    int argc;
+    char arguments[4096]; /* JSON list, only when asked for */
+    char program[256];    /* last part of argv[0] */
+} facts;
+
+static const char *value_of(char *const *environment, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (; environment && *environment; environment++)
+        if (!strncmp(*environment, name, n) && (*environment)[n] == '=')
+            return *environment + n + 1;
+    return NULL;
+}
+
+void tp_recording_read_environment(char *const *environment, int argc, char *const *argv)
+{
+    struct tp_text text;
+
+    for (unsigned k = 0; k < RANK_KEYS; k++)
+        for (unsigned i = 0; i < 4 && rank_keys[k].variables[i] && !facts.from[k]; i++) {
+            const char *value = value_of(environment, rank_keys[k].variables[i]);
+            if (!value || !*value)
+                continue;
+            facts.from[k] = rank_keys[k].variables[i];
+            tp_text_init(&text, facts.values[k], sizeof(facts.values[k]));
+            tp_text_string(&text, value);
+        }
+    facts.argc = argc;
+    if (argc > 0 && argv && argv[0]) {
+        const char *base = strrchr(argv[0], '/');
+        tp_text_init(&text, facts.program, sizeof(facts.program));
+        tp_text_string(&text, base ? base + 1 : argv[0]);
+    }
+    if (!tp_agent.config.args)
+        return;
+    tp_text_init(&text, facts.arguments, sizeof(facts.arguments) - 2);
+    for (int i = 0; i < argc; i++) {
+        tp_text_char(&text, i ? ',' : '[');
+        if (text.used + 6 * strlen(argv[i]) + 16 > text.size) {
+            tp_text_string(&text, "\"...\"");
+            break;
+        }
+        tp_text_json(&text, argv[i], strlen(argv[i]));
+    }
+    strcpy(facts.arguments + text.used, "]");
+}
+
+/* A word of an environment variable as part of a file name. */
+static void put_file_word(struct tp_text *text, const char *word)
+{
+    for (size_t i = 0; word[i] && i < 48; i++) {
+        char c = word[i];
+        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     c == '-' || c == '_' || (c == '.' && i);
+        tp_text_char(text, plain ? c : '_');
+    }
+}
+
+/* yyyymmddThhmmss, UTC: the local time zone is not to be asked inside a host. */
+static void put_time(struct tp_text *text, uint64_t realtime_ns)
+{
+    uint64_t seconds = realtime_ns / 1000000000u, day = seconds / 86400, rest = seconds % 86400;
+    /* days to a date of the Gregorian calendar, years beginning in March */
+    uint64_t z = day + 719468, era = z / 146097, doe = z % 146097;
+    uint64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    uint64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
+    uint64_t d = doy - (153 * mp + 2) / 5 + 1, m = mp < 10 ? mp + 3 : mp - 9;
+
+    tp_text_format(text, "%04llu%02llu%02lluT%02llu%02llu%02llu",
+                   (unsigned long long)(yoe + era * 400 + (m <= 2)), (unsigned long long)m,
+                   (unsigned long long)d, (unsigned long long)(rest / 3600),
+                   (unsigned long long)(rest / 60 % 60), (unsigned long long)(rest % 60));
+}
+
+static int write_small_file(const char *path, const char *bytes, size_t size)
+{
+    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+
+    if (fd < 0)
+        return fd;
+    int64_t n = tp_os_write(fd, bytes, size);
+    tp_os_close(fd);
+    return n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC;
+}
+
+static int write_run_files(const char *name, uint64_t now_ns)
+{
+    char path[TP_PATH_MAX + 32], line[1024];
+    struct tp_text text;
+
+    tp_text_init(&text, path, sizeof(path));
+    tp_text_format(&text, "%s/.gitignore", tp_agent.run_dir);
+    int error = write_small_file(path, "*\n", 2);
+    if (error && error != -EEXIST)
+        return error;
+    tp_text_init(&text, line, sizeof(line));
+    tp_text_string(&text, "{\"format\":1,\"run\":");
+    tp_text_json(&text, name, strlen(name));
+    tp_text_format(&text, ",\"start_ns\":%llu,\"host\":", (unsigned long long)now_ns);
+    tp_text_json(&text, tp_agent.host, strlen(tp_agent.host));
+    tp_text_format(&text, ",\"pid\":%u}\n", tp_os_pid());
+    struct tp_text p;
+    tp_text_init(&p, path, sizeof(path));
+    tp_text_format(&p, "%s/run.json", tp_agent.run_dir);
+    error = write_small_file(path, line, text.used);
+    return error == -EEXIST ? 0 : error;
+}
+
+/* The absolute form of @path, from the working directory of now. */
+static bool put_absolute(struct tp_text *text, const char *path)
+{
+    if (*path != '/') {
+        if (tp_os_getcwd(text->data, text->size) <= 0 || text->data[0] != '/')
+            return false;
+        text->used = strlen(text->data);
+        if (!strcmp(path, "."))
+            path = "";
+        if (*path && text->used > 1)
+            tp_text_char(text, '/');
+    }
+    tp_text_string(text, path);
+    return !text->cut;
+}
+
+/* tp_agent.run_dir, and the folder that was asked for (its first @base bytes) where that is
+ * missing. */
+static int make_run_dir(size_t base)
+{
+    int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, 0777);
+
+    if (error != -ENOENT)
+        return error;
+    char slash = tp_agent.run_dir[base];
+    tp_agent.run_dir[base] = '\0';
+    error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, 0777);
+    tp_agent.run_dir[base] = slash;
+    return error && error != -EEXIST ? error : tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, 0777);
+}
+
+static int make_run(const char *out)
+{
+    uint64_t now_ns = tp_os_realtime_ns();
+    struct tp_text text;
+    int error = -EEXIST;
+
+    for (unsigned attempt = 1; attempt < 100 && error == -EEXIST; attempt++) {
+        tp_text_init(&text, tp_agent.run_dir, sizeof(tp_agent.run_dir));
+        if (!put_absolute(&text, out))
+            return -ENAMETOOLONG;
+        size_t base = text.used;
+        tp_text_string(&text, "/tpagent-");
+        if (facts.from[KEY_JOB])
+            put_file_word(&text, facts.values[KEY_JOB]);
+        else
+            tp_text_u64(&text, tp_os_pid());
+        tp_text_char(&text, '-');
+        put_time(&text, now_ns);
+        if (attempt > 1)
+            tp_text_format(&text, "-%u", attempt);
+        if (text.cut)
+            return -ENAMETOOLONG;
+        error = make_run_dir(base);
+        if (!error)
+            return write_run_files(tp_agent.run_dir + base + 1, now_ns);
+    }
+    return error;
+}
+
+int tp_recording_begin_run(void)
+{
+    struct tp_text text;
+    const struct tp_config *config = &tp_agent.config;
+
+    if (config->run_dir[0]) {
+        tp_text_init(&text, tp_agent.run_dir, sizeof(tp_agent.run_dir));
+        return put_absolute(&text, config->run_dir) ? 0 : -ENAMETOOLONG;
+    }
+    int error = make_run(config->out);
+    if (error)
+        tp_log_warn("no recording: cannot make a folder in %s: %s", config->out,
+                    tp_error_text(error));
+    return error;
+}
+
+static void put_uuid(struct tp_text *text, const uint8_t uuid[16])
+{
+    for (int i = 0; i < 16; i++)
+        tp_text_hex(text, uuid[i], 2);
+}
+
+static void make_uuid(struct tp_live *live)
+{
+    if (!tp_os_random(live->uuid, sizeof(live->uuid)))
+        return;
+    uint64_t seed[4] = {tp_ticks(), tp_os_realtime_ns(), live->pid, (uintptr_t)&seed};
+    const uint64_t *kernel = tp_os_auxval_random();
+    uint64_t mix = kernel ? kernel[0] ^ kernel[1] : 0;
+    for (int i = 0; i < 4; i++)
+        mix = (mix ^ seed[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    memcpy(live->uuid, &mix, 8);
+    mix = (mix ^ mix >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    memcpy(live->uuid + 8, &mix, 8);
+}
+
+static int make_instance_dir(struct tp_live *live)
+{
+    struct tp_text text;
+    int error = -EEXIST;
+
+    for (unsigned i = 0; i < 100 && error == -EEXIST; i++) {
+        tp_text_init(&text, live->dir, sizeof(live->dir) - 64);
+        tp_text_format(&text, "%s/%s", tp_agent.run_dir, tp_agent.host);
+        int host = tp_os_mkdir(TP_OS_NO_DIR, live->dir, 0777);
+        if (host && host != -EEXIST)
+            return host;
+        tp_text_format(&text, "/%u-%llx", live->pid, (unsigned long long)(live->start_ns + i));
+        if (facts.from[KEY_RANK]) {
+            tp_text_string(&text, "-r");
+            put_file_word(&text, facts.values[KEY_RANK]);
+        }
+        if (text.cut)
+            return -ENAMETOOLONG;
+        error = tp_os_mkdir(TP_OS_NO_DIR, live->dir, 0777);
+        if (!error)
+            live->start_ns += i;
+    }
+    return error;
+}
+
+static void put_key_text(struct tp_text *text, const char *key, const char *value)
+{
+    tp_text_format(text, ",\"%s\":", key);
+    tp_text_json(text, value, strlen(value));
+}
+
+static void put_boot_id(struct tp_text *text)
+{
+    char id[64];
+
+    if (tp_os_read_file("/proc/sys/kernel/random/boot_id", id, sizeof(id)) > 0) {
+        id[strcspn(id, "\n")] = '\0';
+        put_key_text(text, "boot_id", id);
+    }
+}
+
+static void put_start_line(struct tp_live *live, struct tp_text *text)
+{
+    char cwd[TP_PATH_MAX];
+
+    tp_text_format(text,
+                   "{\"t\":\"start\",\"format\":[%u,%u],\"agent\":\"" TP_VERSION "\",\"uuid\":\"",
+                   TP_FORMAT_MAJOR, TP_FORMAT_MINOR);
+    put_uuid(text, live->uuid);
+    tp_text_char(text, '"');
+    put_key_text(text, "host", tp_agent.host);
+    put_boot_id(text);
+    tp_text_format(text, ",\"pid\":%u,\"ppid\":%u,\"uid\":%u,\"start_ns\":%llu", live->pid,
+                   tp_os_parent_pid(), tp_os_user(), (unsigned long long)live->start_ns);
+    put_key_text(text, "exe", tp_agent.program);
+    put_key_text(text, "program", facts.program);
+    tp_text_format(text, ",\"argc\":%d", facts.argc);
+    if (facts.arguments[0])
+        tp_text_format(text, ",\"argv\":%s", facts.arguments);
+    tp_os_getcwd(cwd, sizeof(cwd));
+    put_key_text(text, "cwd", cwd);
+    put_key_text(text, "clock", tp_clock_name());
+    tp_text_format(text, ",\"ticks_per_second\":%llu",
+                   tp_clock_kind == TP_CLOCK_MONOTONIC ? 1000000000ull : 0ull);
+    if (tp_source_wanted(TP_SOURCE_MALLOC))
+        put_key_text(text, "memory", "malloc");
+    put_key_text(text, "ring_dir", live->ring_dir);
+    if (tp_agent.armed_pid) {
+        tp_text_string(text, ",\"parent\":\"");
+        put_uuid(text, tp_agent.last_uuid);
+        tp_text_char(text, '"');
+    }
+    tp_text_string(text, ",\"config\":");
+    tp_config_json(&tp_agent.config, text);
+    tp_text_string(text, "}\n");
+}
+
+static void put_dist_line(struct tp_text *text)
+{
+    bool any = false;
+
+    for (unsigned k = 0; k < RANK_KEYS; k++)
+        any |= facts.from[k] != NULL;
+    if (!any)
+        return;
+    tp_text_string(text, "{\"t\":\"dist\"");
+    for (unsigned k = 0; k < RANK_KEYS; k++) {
+        const char *v = facts.values[k];
+        if (!facts.from[k])
+            continue;
+        if (k != KEY_JOB && v[strspn(v, "0123456789")] == '\0' && strlen(v) < 10) {
+            unsigned number = 0;
+            for (; *v; v++)
+                number = number * 10 + (unsigned)(*v - '0');
+            tp_text_format(text, ",\"%s\":%u", rank_keys[k].key, number);
+        } else {
+            put_key_text(text, rank_keys[k].key, v);
+        }
+    }
+    const char *comma = ",\"from\":{";
+    for (unsigned k = 0; k < RANK_KEYS; k++)
+        if (facts.from[k]) {
+            tp_text_format(text, "%s\"%s\":\"%s\"", comma, rank_keys[k].key, facts.from[k]);
+            comma = ",";
+        }
+    tp_text_string(text, "}}\n");
+}
+
+static void put_columns(struct tp_text *text, unsigned kind)
+{
+    const char *comma = "";
+
+    for (unsigned i = 0; i < tp_field_count; i++) {
+        const struct tp_field_info *f = &tp_fields[i];
+        if (f->kind != kind)
+            continue;
+        tp_text_format(
+            text,
+            "%s{\"id\":%u,\"name\":\"%s\",\"word\":%u,\"shift\":%u,\"bits\":%u,\"unit\":\"%s\"}",
+            comma, f->column, f->name, f->word, f->shift, f->bits, f->unit);
+        comma = ",";
+    }
+}
+
+static void put_schema_line(struct tp_text *text)
+{
+    static const char *const roles[] = {"none", "begin", "end", "point", "lost"};
+    static const char *const classes[] = {"none", "op", "nvtx", "itt", "api"};
+
+    tp_text_string(
+        text, "{\"t\":\"schema\",\"kinds\":[{\"id\":0,\"name\":\"all\",\"slots\":0,\"columns\":[");
+    put_columns(text, TP_EVENT_ALL);
+    tp_text_string(text, "]}");
+    for (unsigned k = 1; k < TP_EVENT_KIND_END; k++) {
+        const struct tp_kind_info *info = &tp_kinds[k];
+        if (!info->name)
+            continue;
+        tp_text_format(text,
+                       ",{\"id\":%u,\"name\":\"%s\",\"slots\":%u,\"role\":\"%s\",\"class\":\"%s\","
+                       "\"columns\":[",
+                       k, info->name, info->slots, roles[info->role], classes[info->class_]);
+        put_columns(text, k);
+        tp_text_string(text, "]}");
+    }
+    tp_text_string(text, "]}\n");
+}
+
+void tp_recording_clock_line(struct tp_text *text)
+{
+    struct tp_clock_pair pair;
+
+    tp_clock_read(&pair, 16);
+    tp_text_format(text,
+                   "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%llu,\"raw_ns\":%llu,"
+                   "\"realtime_ns\":%llu,\"width\":%llu}\n",
+                   (unsigned long long)pair.ticks, (unsigned long long)pair.monotonic_ns,
+                   (unsigned long long)pair.raw_ns, (unsigned long long)pair.realtime_ns,
+                   (unsigned long long)pair.width);
+}
+
+int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
+{
+    char path[TP_PATH_MAX + 16];
+    struct tp_text text;
+
+    if (!size)
+        return 0;
+    tp_text_init(&text, path, sizeof(path));
+    tp_text_format(&text, "%s/meta.jsonl", live->dir);
+    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (fd < 0)
+        return fd;
+    int64_t n = tp_os_write(fd, bytes, size);
+    tp_os_close(fd);
+    return n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC;
+}
+
+int tp_recording_open(struct tp_live *live)
+{
+    struct tp_text text;
+
+    live->pid = tp_os_pid();
+    live->start_ns = tp_os_realtime_ns();
+    make_uuid(live);
+    int error = make_instance_dir(live);
+    if (error)
+        return error;
+    tp_text_init(&text, live->ring_dir, sizeof(live->ring_dir));
+    if (tp_agent.config.ring_dir[0])
+        tp_text_format(&text, "%s/%u-%llx", tp_agent.config.ring_dir, live->pid,
+                       (unsigned long long)live->start_ns);
+    else
+        tp_text_format(&text, "%s/ring", live->dir);
+    error = tp_os_mkdir(TP_OS_NO_DIR, live->ring_dir, 0777);
+    if (error)
+        return error;
+    char *buffer = tp_os_map(META_BUFFER);
+    if (!buffer)
+        return -ENOMEM;
+    tp_text_init(&text, buffer, META_BUFFER);
+    put_start_line(live, &text);
+    put_dist_line(&text);
+    tp_recording_clock_line(&text);
+    put_schema_line(&text);
+    tp_sources_report(&text, true);
+    error = tp_recording_meta(live, buffer, text.used);
+    tp_os_unmap(buffer, META_BUFFER);
+    return error;
+}
+
+static int open_names_file(const struct tp_live *live, int flags)
+{
+    char path[TP_PATH_MAX + 16];
+    struct tp_text text;
+
+    tp_text_init(&text, path, sizeof(path));
+    tp_text_format(&text, "%s/names.tpn", live->dir);
+    return tp_os_open(TP_OS_NO_DIR, path, flags, 0666);
+}
+
+int tp_recording_open_names(struct tp_live *live)
+{
+    uint64_t table_bytes = TP_NAME_TABLE * sizeof(uint64_t);
+    uint64_t cache_bytes = (uint64_t)TP_THREADS_MAX * TP_NAME_CACHE * sizeof(struct tp_name_cache);
+    uint8_t header[TP_FILE_HEADER_BYTES];
+    int fd = open_names_file(live, O_RDWR | O_CREAT | O_EXCL);
+
+    if (fd < 0)
+        return fd;
+    int error = tp_os_allocate(fd, 0, NAMES_STEP);
+    live->names.map = error ? NULL : tp_os_map_file(fd, TP_NAMES_FILE_LIMIT, false);
+    tp_os_close(fd);
+    live->names.table = tp_os_map(table_bytes);
+    live->name_caches = tp_os_map(cache_bytes);
+    if (!live->names.map || !live->names.table || !live->name_caches)
+        return error ? error : -ENOMEM;
+    tp_os_dont_fork(live->names.map, TP_NAMES_FILE_LIMIT);
+    tp_os_dont_fork((void *)live->names.table, table_bytes);
+    tp_os_dont_fork(live->name_caches, cache_bytes);
+    tp_file_header_write(header, TP_NAMES_MAGIC, live->uuid, 0);
+    memcpy(live->names.map, header, sizeof(header));
+    atomic_store(&live->names.next_id, TP_NAME_FIRST);
+    atomic_store(&live->names.used, sizeof(header));
+    atomic_store(&live->names.allocated, NAMES_STEP);
+    return 0;
+}
+
+int tp_recording_extend_names(struct tp_live *live, uint64_t need)
+{
+    uint64_t allocated = atomic_load(&live->names.allocated);
+    int error = 0;
+
+    if (!allocated || allocated + NAMES_STEP > TP_NAMES_FILE_LIMIT)
+        return -TP_ELIMIT;
+    if (atomic_exchange(&live->names.extending, 1))
+        return atomic_load(&live->names.used) + need <= atomic_load(&live->names.allocated)
+                   ? 0
+                   : -EAGAIN;
+    if (atomic_load(&live->names.allocated) == allocated) {
+        int fd = open_names_file(live, O_RDWR);
+        error = fd < 0 ? fd : tp_os_allocate(fd, allocated, NAMES_STEP);
+        if (fd >= 0)
+            tp_os_close(fd);
+        if (!error)
+            atomic_store(&live->names.allocated, allocated + NAMES_STEP);
+    }
+    atomic_store(&live->names.extending, 0);
+    return error;
+}
+
+void tp_recording_close_names(struct tp_live *live)
+{
+    atomic_store(&live->names.allocated, 0); /* no more claims, no more steps */
+    if (!live->names.map)
+        return;
+    /* A thread that looked just before may still claim one name: that much room stays. */
+    uint64_t keep =
+        ((atomic_load(&live->names.used) + 4095) & ~UINT64_C(4095)) + TP_NAME_LENGTH_LIMIT + 4096;
+    int fd = open_names_file(live, O_RDWR);
+    struct tp_os_stat stat;
+    if (fd < 0)
+        return;
+    if (!tp_os_stat(fd, &stat) && stat.size > keep)
+        tp_os_truncate(fd, keep);
+    tp_os_close(fd);
+}
+
+static void put_ring_path(struct tp_text *text, const struct tp_live *live, int dir,
+                          uint32_t number, const char *end)
+{
+    if (dir == TP_OS_NO_DIR)
+        tp_text_format(text, "%s/", live->ring_dir);
+    tp_text_format(text, "%u.tpr%s", number, end);
+}
+
+/* A ring file made real under another name, then renamed: who sees the name sees a whole ring. */
+static int make_ring_file(struct tp_live *live, int dir, struct tp_ring_entry *e,
+                          uint32_t slot_count)
+{
+    char path[TP_PATH_MAX + 32], making[TP_PATH_MAX + 32];
+    struct tp_text text;
+    uint64_t bytes = TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES;
+
+    tp_text_init(&text, path, sizeof(path));
+    put_ring_path(&text, live, dir, e->number, "");
+    tp_text_init(&text, making, sizeof(making));
+    put_ring_path(&text, live, dir, e->number, ".new");
+    int fd = tp_os_open(dir, making, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd < 0)
+        return fd;
+    int error = tp_os_allocate(fd, 0, bytes);
+    e->header = error ? NULL : tp_os_map_file(fd, bytes, true);
+    tp_os_close(fd);
+    if (!e->header) {
+        tp_os_unlink(dir, making, false);
+        return error ? error : -ENOMEM;
+    }
+    tp_ring_header_init(e->header, live->uuid, live->pid, e->number, slot_count);
+    error = tp_os_rename(dir, making, path);
+    if (error) {
+        tp_os_unmap(e->header, bytes);
+        e->header = NULL;
+        tp_os_unlink(dir, making, false);
+    }
+    return error;
+}
+
+static int make_anonymous_ring(struct tp_live *live, struct tp_ring_entry *e, uint32_t slot_count)
+{
+    e->number = 0;
+    e->header = tp_os_map(TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES);
+    if (!e->header)
+        return -ENOMEM;
+    tp_ring_header_init(e->header, live->uuid, live->pid, 0, slot_count);
+    atomic_fetch_add(&live->anonymous_rings, 1);
+    return 0;
+}
+
+static struct tp_ring_entry *claim_entry(struct tp_live *live)
+{
+    uint32_t count = atomic_load(&live->ring_count);
+
+    for (uint32_t i = 0; i < TP_RINGS_MAX; i++) {
+        uint32_t none = TP_RING_NONE;
+        if (!atomic_compare_exchange_strong(&live->rings[i].state, &none, TP_RING_MAKING))
+            continue;
+        while (count < i + 1 && !atomic_compare_exchange_weak(&live->ring_count, &count, i + 1))
+            ;
+        return &live->rings[i];
+    }
+    return NULL;
+}
+
+int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count)
+{
+    struct tp_ring_entry *e = claim_entry(live);
+    int error = -ENOSPC;
+
+    if (!e)
+        return -TP_ELIMIT;
+    e->number = 1 + atomic_fetch_add(&live->next_ring, 1);
+    if (atomic_load(&live->ring_bytes) + (uint64_t)slot_count * TP_SLOT_BYTES >
+        tp_agent.config.ring_total)
+        slot_count = 2048;
+    for (; error && slot_count >= TP_RING_SLOTS_MIN; slot_count /= 4) {
+        error = make_ring_file(live, dir, e, slot_count);
+        if (!error)
+            break;
+    }
+    if (error) {
+        slot_count = 2048;
+        error = make_anonymous_ring(live, e, slot_count);
+    }
+    if (error) {
+        atomic_store(&e->state, TP_RING_NONE);
+        return error;
+    }
+    e->slot_count = slot_count;
+    e->map_bytes = TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES;
+    atomic_fetch_add(&live->ring_bytes, e->map_bytes);
+    tp_os_dont_fork(e->header, e->map_bytes);
+    return (int)(e - live->rings);
+}
+
+void tp_recording_drop_ring(struct tp_live *live, int dir, uint32_t entry)
+{
+    struct tp_ring_entry *e = &live->rings[entry];
+    char path[TP_PATH_MAX + 32];
+    struct tp_text text;
+
+    if (e->number) {
+        tp_text_init(&text, path, sizeof(path));
+        put_ring_path(&text, live, dir, e->number, "");
+        tp_os_unlink(dir, path, false);
+    }
+    tp_os_unmap(e->header, e->map_bytes);
+    if (e->open)
+        tp_os_unmap(e->open, (uint64_t)e->open_room * 2 * TP_SLOT_BYTES);
+    atomic_fetch_sub(&live->ring_bytes, e->map_bytes);
+    memset((char *)e + sizeof(e->state), 0, sizeof(*e) - sizeof(e->state));
+    atomic_store_explicit(&e->state, TP_RING_NONE, memory_order_release);
+}

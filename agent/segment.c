@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/os.h"
+
+#define RETRY_NS 5000000000u
+
+int tp_segments_init(struct tp_segments *segments, uint64_t max_bytes)
+{
+    segments->fd = -1;
+    segments->first = segments->next = 1;
+    segments->step = max_bytes / 8 < TP_SEGMENT_BYTES ? max_bytes / 8 : TP_SEGMENT_BYTES;
+    segments->index = tp_os_map(TP_SEGMENT_BLOCKS_MAX * sizeof(*segments->index));
+    segments->index_buffer_size = tp_index_size(TP_SEGMENT_BLOCKS_MAX);
+    segments->index_buffer = tp_os_map(segments->index_buffer_size);
+    return segments->index && segments->index_buffer ? 0 : -ENOMEM;
+}
+
+static struct tp_segment_info *info_of(struct tp_segments *segments, uint32_t number)
+{
+    return &segments->infos[number % TP_SEGMENTS_MAX];
+}
+
+static void put_path(struct tp_text *text, const struct tp_live *live, int dir, uint32_t number)
+{
+    if (dir == TP_OS_NO_DIR)
+        tp_text_format(text, "%s/", live->dir);
+    tp_text_format(text, "%06u.tpt", number);
+}
+
+static int open_segment(struct tp_live *live, struct tp_segments *segments, int dir,
+                        uint32_t number, bool make)
+{
+    char path[TP_PATH_MAX + 32];
+    struct tp_text text;
+
+    tp_text_init(&text, path, sizeof(path));
+    put_path(&text, live, dir, number);
+    int fd = tp_os_open(dir, path, O_WRONLY | O_APPEND | (make ? O_CREAT | O_EXCL : 0), 0666);
+    if (fd >= 0)
+        segments->fd = fd;
+    return fd < 0 ? fd : 0;
+}
+
+static int begin_segment(struct tp_live *live, struct tp_segments *segments, int dir)
+{
+    uint8_t header[TP_FILE_HEADER_BYTES];
+    uint32_t number = segments->next;
+    int error = open_segment(live, segments, dir, number, true);
+
+    if (error)
+        return error;
+    tp_file_header_write(header, TP_FILE_MAGIC, live->uuid, number);
+    int64_t n = tp_os_write(segments->fd, header, sizeof(header));
+    if (n != (int64_t)sizeof(header)) {
+        char path[TP_PATH_MAX + 32];
+        struct tp_text text;
+        tp_os_close(segments->fd);
+        segments->fd = -1;
+        tp_text_init(&text, path, sizeof(path));
+        put_path(&text, live, dir, number);
+        tp_os_unlink(dir, path, false);
+        return n < 0 ? (int)n : -ENOSPC;
+    }
+    segments->next++;
+    segments->bytes = sizeof(header);
+    segments->total += sizeof(header);
+    segments->index_count = 0;
+    *info_of(segments, number) =
+        (struct tp_segment_info){.number = number, .bytes = sizeof(header)};
+    return 0;
+}
+
+static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int dir,
+                         struct tp_text *ret_meta)
+{
+    struct tp_segment_info *info = info_of(segments, segments->first);
+    char path[TP_PATH_MAX + 32];
+    struct tp_text text;
+
+    tp_text_init(&text, path, sizeof(path));
+    put_path(&text, live, dir, info->number);
+    tp_os_unlink(dir, path, false);
+    tp_text_format(ret_meta,
+                   "{\"t\":\"evict\",\"segment\":%u,\"first_ticks\":%llu,\"last_ticks\":%llu,"
+                   "\"blocks\":%u,\"bytes\":%llu}\n",
+                   info->number, (unsigned long long)info->first_ticks,
+                   (unsigned long long)info->last_ticks, info->blocks,
+                   (unsigned long long)info->bytes);
+    segments->total -= info->bytes;
+    segments->first++;
+}
+
+/* Index and trailer; a failure costs nothing but the index. */
+static void write_index(struct tp_live *live, struct tp_segments *segments)
+{
+    uint32_t uuid_low;
+
+    memcpy(&uuid_low, live->uuid, 4);
+    int64_t bytes =
+        tp_index_write(segments->index_buffer, segments->index_buffer_size, segments->index,
+                       segments->index_count, segments->bytes, uuid_low);
+    if (bytes <= 0)
+        return;
+    int64_t n = tp_os_write(segments->fd, segments->index_buffer, (size_t)bytes);
+    if (n == bytes) {
+        segments->bytes += (uint64_t)bytes;
+        segments->total += (uint64_t)bytes;
+        info_of(segments, segments->next - 1)->bytes = segments->bytes;
+    } else {
+        tp_os_truncate(segments->fd, segments->bytes);
+    }
+}
+
+void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool final)
+{
+    if (final && segments->next > segments->first && segments->index_count &&
+        (segments->fd >= 0 ||
+         !open_segment(live, segments, TP_OS_NO_DIR, segments->next - 1, false)))
+        write_index(live, segments);
+    if (segments->fd >= 0)
+        tp_os_close(segments->fd);
+    segments->fd = -1;
+}
+
+static bool must_turn(const struct tp_segments *segments, size_t bytes)
+{
+    return segments->next == segments->first || segments->bytes + bytes > segments->step ||
+           segments->index_count >= TP_SEGMENT_BLOCKS_MAX;
+}
+
+static int turn_segment(struct tp_live *live, struct tp_segments *segments, int dir,
+                        struct tp_text *ret_meta)
+{
+    const struct tp_config *config = &tp_agent.config;
+
+    if (segments->next > segments->first)
+        tp_segments_close(live, segments, true);
+    while (segments->next > segments->first &&
+           ((config->when_big == TP_BIG_KEEP_LAST &&
+             segments->total + segments->step > config->max_size) ||
+            segments->next - segments->first >= TP_SEGMENTS_MAX))
+        evict_oldest(live, segments, dir, ret_meta);
+    return begin_segment(live, segments, dir);
+}
+
+static int append(struct tp_live *live, struct tp_segments *segments, int dir, const void *block,
+                  size_t bytes, struct tp_text *ret_meta)
+{
+    int error = 0;
+
+    if (tp_agent.config.when_big == TP_BIG_KEEP_FIRST &&
+        segments->total + bytes > tp_agent.config.max_size)
+        segments->stopped = true;
+    if (segments->stopped)
+        return -TP_EFULL;
+    if (must_turn(segments, bytes))
+        error = turn_segment(live, segments, dir, ret_meta);
+    else if (segments->fd < 0)
+        error = open_segment(live, segments, dir, segments->next - 1, false);
+    if (error)
+        return error;
+    int64_t n = tp_os_write(segments->fd, block, bytes);
+    if (n != (int64_t)bytes) {
+        tp_os_truncate(segments->fd, segments->bytes);
+        return n < 0 ? (int)n : -ENOSPC;
+    }
+    return 0;
+}
+
+static void note_block(struct tp_segments *segments, const void *block, size_t bytes)
+{
+    struct tp_segment_info *info = info_of(segments, segments->next - 1);
+    struct tp_block_header header;
+
+    if (tp_block_header_read(&header, block, bytes, 0, NULL) < 0)
+        return;
+    segments->index[segments->index_count++] = (struct tp_index_entry){
+        .offset = segments->bytes,
+        .first_slot = header.first_slot,
+        .first_ticks = header.first_ticks,
+        .last_ticks = header.last_ticks,
+        .track = header.track,
+        .slots = header.slots,
+        .lost = header.lost,
+    };
+    if (!info->blocks || header.first_ticks < info->first_ticks)
+        info->first_ticks = header.first_ticks;
+    if (header.last_ticks > info->last_ticks)
+        info->last_ticks = header.last_ticks;
+    info->blocks++;
+    segments->bytes += bytes;
+    segments->total += bytes;
+    info->bytes = segments->bytes;
+}
+
+int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int dir,
+                       const void *block, size_t bytes, struct tp_text *ret_meta)
+{
+    if (segments->error && tp_os_monotonic_ns() < segments->retry_ns)
+        return -EAGAIN;
+    int error = append(live, segments, dir, block, bytes, ret_meta);
+    if (!error) {
+        segments->error = 0;
+        note_block(segments, block, bytes);
+    } else if (error != -TP_EFULL) {
+        segments->error = error;
+        segments->retry_ns = tp_os_monotonic_ns() + RETRY_NS;
+    }
+    return error;
+}

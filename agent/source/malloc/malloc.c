@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The malloc family, counted. Each wrapper calls the next function of its own name and adds what
+ * the allocator says it really gave (malloc_usable_size, on both sides) to the thread's counters,
+ * which every record carries.
+ *
+ * Counted once: where the next function calls another of the family through the PLT (glibc's
+ * reallocarray calls realloc), the inner wrapper has moved the counters and the outer one does not.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "real.h"
+#include "source/malloc/malloc.h"
+#include "sources.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* In no header of the oldest libc that we build on. */
+void cfree(void *pointer);
+void free_sized(void *pointer, size_t hint);
+void free_aligned_sized(void *pointer, size_t alignment, size_t hint);
+
+/* Cleared when the source is not wanted: then only the next function is called. */
+static bool counting = true;
+
+static inline bool ready(void)
+{
+    if (tp_likely(tp_real.malloc != NULL))
+        return true;
+    tp_real_find();
+    return tp_real.malloc && !tp_tls.resolving;
+}
+
+static inline size_t usable(void *pointer)
+{
+    return tp_likely(tp_real.malloc_usable_size != NULL) ? tp_real.malloc_usable_size(pointer) : 0;
+}
+
+static inline void count_allocation(void *pointer, uint64_t calls_before)
+{
+    if (pointer && counting && tp_tls.alloc_calls == calls_before) {
+        tp_tls.alloc_calls++;
+        tp_tls.allocated_bytes += usable(pointer);
+    }
+}
+
+static inline void count_free(void *pointer)
+{
+    if (counting) {
+        tp_tls.freed_calls++;
+        tp_tls.freed_bytes += usable(pointer);
+    }
+}
+
+static void *no_memory(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+EXPORT void *malloc(size_t size)
+{
+    if (tp_unlikely(!ready()))
+        return tp_arena_allocate(16, size);
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.malloc(size);
+    count_allocation(pointer, calls);
+    return pointer;
+}
+
+EXPORT void free(void *pointer)
+{
+    size_t size;
+
+    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
+        return;
+    count_free(pointer);
+    tp_real.free(pointer);
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (tp_unlikely(!ready()))
+        return __builtin_mul_overflow(count, size, &bytes) ? NULL : tp_arena_allocate(16, bytes);
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.calloc(count, size);
+    count_allocation(pointer, calls);
+    return pointer;
+}
+
+/* A block of the arena grows by moving to a real one. */
+static void *leave_arena(void *pointer, size_t old_size, size_t size)
+{
+    void *moved = malloc(size);
+
+    if (moved)
+        memcpy(moved, pointer, old_size < size ? old_size : size);
+    return moved;
+}
+
+/* After a resize by the next function: @freed is what the old block held. */
+static inline void count_resize(void *result, size_t size, size_t freed, uint64_t calls,
+                                uint64_t freed_calls)
+{
+    if (!counting || tp_tls.alloc_calls != calls || tp_tls.freed_calls != freed_calls)
+        return;
+    if (result) {
+        tp_tls.alloc_calls++;
+        tp_tls.allocated_bytes += usable(result);
+    }
+    if (freed && (result || !size)) { /* a failed resize frees nothing; realloc(p, 0) does */
+        tp_tls.freed_calls++;
+        tp_tls.freed_bytes += freed;
+    }
+}
+
+EXPORT void *realloc(void *pointer, size_t size)
+{
+    size_t old_size;
+
+    if (tp_arena_owns(pointer, &old_size))
+        return leave_arena(pointer, old_size, size);
+    if (tp_unlikely(!ready()))
+        return pointer ? NULL : tp_arena_allocate(16, size);
+    uint64_t calls = tp_tls.alloc_calls, freed_calls = tp_tls.freed_calls;
+    size_t freed = pointer && counting ? usable(pointer) : 0;
+    void *result = tp_real.realloc(pointer, size);
+    count_resize(result, size, freed, calls, freed_calls);
+    return result;
+}
+
+EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
+{
+    size_t old_size, bytes;
+
+    if (__builtin_mul_overflow(count, size, &bytes))
+        return no_memory();
+    if (tp_arena_owns(pointer, &old_size))
+        return leave_arena(pointer, old_size, bytes);
+    if (tp_unlikely(!ready() || !tp_real.reallocarray))
+        return no_memory();
+    uint64_t calls = tp_tls.alloc_calls, freed_calls = tp_tls.freed_calls;
+    size_t freed = pointer && counting ? usable(pointer) : 0;
+    void *result = tp_real.reallocarray(pointer, count, size);
+    count_resize(result, bytes, freed, calls, freed_calls);
+    return result;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+    if (tp_unlikely(!ready()))
+        return tp_arena_allocate(alignment, size);
+    if (!tp_real.memalign)
+        return no_memory();
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.memalign(alignment, size);
+    count_allocation(pointer, calls);
+    return pointer;
+}
+
+EXPORT int posix_memalign(void **ret_pointer, size_t alignment, size_t size)
+{
+    if (tp_unlikely(!ready() || !tp_real.posix_memalign)) {
+        void *pointer = tp_real.malloc ? NULL : tp_arena_allocate(alignment, size);
+        if (pointer)
+            *ret_pointer = pointer;
+        return pointer ? 0 : ENOMEM;
+    }
+    uint64_t calls = tp_tls.alloc_calls;
+    int error = tp_real.posix_memalign(ret_pointer, alignment, size);
+    if (!error)
+        count_allocation(*ret_pointer, calls);
+    return error;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    if (tp_unlikely(!ready()))
+        return tp_arena_allocate(alignment, size);
+    if (!tp_real.aligned_alloc)
+        return no_memory();
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.aligned_alloc(alignment, size);
+    count_allocation(pointer, calls);
+    return pointer;
+}
+
+EXPORT void *valloc(size_t size)
+{
+    if (tp_unlikely(!ready()))
+        return tp_arena_allocate(4096, size);
+    if (!tp_real.valloc)
+        return no_memory();
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.valloc(size);
+    count_allocation(pointer, calls);
+    return pointer;
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+    if (tp_unlikely(!ready()))
+        return tp_arena_allocate(4096, (size + 4095) & ~(size_t)4095);
+    if (!tp_real.pvalloc)
+        return no_memory();
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.pvalloc(size);
+    count_allocation(pointer, calls);
+    return pointer;
+}
+
+/* Old binaries' name for free. */
+EXPORT void cfree(void *pointer)
+{
+    size_t size;
+
+    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
+        return;
+    if (!tp_real.cfree) {
+        free(pointer);
+        return;
+    }
+    count_free(pointer);
+    tp_real.cfree(pointer);
+}
+
+/* C23: the sizes are only hints, so a libc without these two is served by free. */
+EXPORT void free_sized(void *pointer, size_t hint)
+{
+    size_t size;
+
+    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
+        return;
+    if (!tp_real.free_sized) {
+        free(pointer);
+        return;
+    }
+    count_free(pointer);
+    tp_real.free_sized(pointer, hint);
+}
+
+EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
+{
+    size_t size;
+
+    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
+        return;
+    if (!tp_real.free_aligned_sized) {
+        free(pointer);
+        return;
+    }
+    count_free(pointer);
+    tp_real.free_aligned_sized(pointer, alignment, hint);
+}
+
+static char owner_text[512];
+
+/*
+ * Whose malloc does the program call? Not ours where the executable or an earlier preload has one
+ * of its own. Addresses do not tell (an executable's own table of functions gives other ones), so a
+ * call through libc is watched.
+ */
+static int malloc_start(const struct tp_config *config, const char **ret_why)
+{
+    uint64_t calls = tp_tls.alloc_calls;
+    char *copy = strdup("tpagent");
+    void *used_free = dlsym(RTLD_DEFAULT, "free"), *used = dlsym(RTLD_DEFAULT, "malloc");
+    Dl_info info;
+    struct tp_text text;
+
+    (void)config;
+    bool seen = tp_tls.alloc_calls != calls;
+    if (copy && used_free)
+        ((void (*)(void *))used_free)(copy);
+    if (seen || !copy)
+        return 0;
+    tp_text_init(&text, owner_text, sizeof(owner_text));
+    tp_text_format(&text, "host allocations not visible: malloc belongs to %s",
+                   used && dladdr(used, &info) && info.dli_fname ? info.dli_fname
+                                                                 : "another object");
+    *ret_why = owner_text;
+    return -ENOENT;
+}
+
+void tp_malloc_stop_counting(void)
+{
+    counting = false;
+}
+
+const struct tp_source tp_source_malloc = {.start = malloc_start};

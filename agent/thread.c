@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "thread.h"
+
+#include <string.h>
+
+#include "agent.h"
+#include "base/os.h"
+#include "drain.h"
+#include "recording.h"
+
+__thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Slots of the ring that a thread gets first, and of one that a thread had to make itself. */
+#define FIRST_SLOTS (8u << 10)
+#define OWN_SLOTS (2u << 10)
+
+/*
+ * Where the search for a free control block begins. Not wiped by fork: a child's one surviving
+ * thread may still point to its parent's block, so a child must not hand that index to another
+ * thread.
+ */
+static _Atomic uint32_t block_hint;
+
+static struct tp_thread *claim_block(struct tp_live *live)
+{
+    uint32_t start = atomic_fetch_add_explicit(&block_hint, 1, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < TP_THREADS_MAX; i++) {
+        uint32_t index = (start + i) % TP_THREADS_MAX, free = TP_THREAD_FREE;
+        struct tp_thread *t = &live->threads[index];
+        if (!atomic_compare_exchange_strong(&t->state, &free, TP_THREAD_USED))
+            continue;
+        t->index = index;
+        t->tid = tp_os_tid();
+        t->track = 1 + atomic_fetch_add(&live->next_track, 1);
+        t->names = live->name_caches + (uint64_t)index * TP_NAME_CACHE;
+        memset(t->names, 0, TP_NAME_CACHE * sizeof(*t->names));
+        return t;
+    }
+    return NULL;
+}
+
+static int claim_ring(struct tp_live *live)
+{
+    for (unsigned i = 0; i < TP_STOCK; i++) {
+        uint32_t entry = atomic_exchange_explicit(&live->stock[i], 0, memory_order_acquire);
+        if (entry) {
+            tp_drain_wake(live); /* to fill the stock again */
+            return (int)entry - 1;
+        }
+    }
+    bool first = !atomic_load(&live->ring_count);
+    return tp_recording_make_ring(live, TP_OS_NO_DIR, first ? FIRST_SLOTS : OWN_SLOTS);
+}
+
+void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t entry)
+{
+    struct tp_ring_entry *e = &live->rings[entry];
+    struct tp_ring_header *ring = e->header;
+
+    ring->track = t->track;
+    ring->tid = t->tid;
+    ring->first = t->cursor;
+    atomic_store_explicit(&ring->tail, t->cursor, memory_order_relaxed);
+    atomic_store_explicit(&ring->dropped, t->dropped, memory_order_relaxed);
+    atomic_store_explicit(&ring->head, t->cursor, memory_order_release);
+    e->thread = t->index;
+    t->ring = ring;
+    t->entry = entry;
+    t->mask = e->slot_count - 1;
+    t->wake_at = 0;
+    t->limit = t->cursor + e->slot_count / 2;
+    t->slots = (uint64_t *)((char *)ring + TP_RING_HEADER_BYTES);
+    atomic_store_explicit(&e->state, TP_RING_USED, memory_order_release);
+}
+
+struct tp_thread *tp_thread_attach(void)
+{
+    struct tp_live *live = tp_agent.live;
+
+    if (!live || tp_tls.ours || !tp_agent_arm())
+        return NULL;
+    struct tp_thread *t = tp_tls.thread;
+    if (!t || atomic_load_explicit(&t->state, memory_order_relaxed) != TP_THREAD_USED)
+        t = claim_block(live);
+    if (!t) {
+        atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
+        return NULL;
+    }
+    tp_tls.thread = t;
+    if (t->busy) /* a signal handler, in the midst of this very function */
+        return NULL;
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    int entry = claim_ring(live);
+    if (entry >= 0)
+        tp_thread_take_ring(live, t, (uint32_t)entry);
+    else
+        atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+    return entry >= 0 ? t : NULL;
+}

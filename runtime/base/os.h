@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_BASE_OS_H
+#define TP_BASE_OS_H
+
+/*
+ * Every system call that we make inside a host. All of them: any thread, signal-safe, no
+ * cancellation point, errno is kept. Results: 0 or a value, or -errno. EINTR is retried where that
+ * is right.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TP_OS_NO_DIR (-100) /* AT_FDCWD */
+
+int tp_os_open(int dir, const char *path, int flags, unsigned mode);
+int tp_os_close(int fd);
+int tp_os_mkdir(int dir, const char *path, unsigned mode);
+int tp_os_rename(int dir, const char *from, const char *to);
+int tp_os_unlink(int dir, const char *path, bool directory);
+int tp_os_truncate(int fd, uint64_t size);
+int tp_os_chmod(int fd, unsigned mode);
+int tp_os_readlink(const char *path, char *buffer,
+                   size_t size); /* terminated; returns length, cut silently */
+int tp_os_getcwd(char *buffer, size_t size);
+
+/**
+ * tp_os_allocate - make [offset, offset + size) of a file real, so that a store into its mapping
+ * cannot fail fallocate(2); where the file system has none, zeros are written. Refuses (-EFBIG)
+ * what RLIMIT_FSIZE forbids, before the kernel would send SIGXFSZ.
+ */
+int tp_os_allocate(int fd, uint64_t offset, uint64_t size);
+
+/** tp_os_write - all of it. Return: @size, or what was written before an error when > 0, else
+ * -errno. */
+int64_t tp_os_write(int fd, const void *bytes, size_t size);
+int64_t tp_os_read(int fd, void *bytes, size_t size);
+int64_t tp_os_seek_end(int fd);
+
+/** tp_os_read_file - up to @size - 1 bytes of a small file, terminated. Return: bytes, or -errno.
+ */
+int64_t tp_os_read_file(const char *path, char *buffer, size_t size);
+
+struct tp_os_stat {
+    uint64_t device, inode, size;
+    uint32_t mode;
+};
+int tp_os_stat(int fd, struct tp_os_stat *ret_stat);
+int tp_os_free_space(int fd, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes);
+
+/** tp_os_map - anonymous private memory, zeroed. Return: NULL on failure. */
+void *tp_os_map(size_t size);
+/** tp_os_map_file - shared mapping of a file; populated when asked. Return: NULL on failure. */
+void *tp_os_map_file(int fd, size_t size, bool populate);
+void *tp_os_remap(void *memory, size_t old_size,
+                  size_t new_size); /* NULL on failure, the old one stands */
+void tp_os_unmap(void *memory, size_t size);
+int tp_os_wipe_on_fork(void *memory, size_t size);
+int tp_os_dont_fork(void *memory, size_t size);
+
+void tp_os_exit_group(int status);
+uint32_t tp_os_pid(void);
+uint32_t tp_os_tid(void);
+uint32_t tp_os_parent_pid(void);
+uint32_t tp_os_user(void);
+bool tp_os_thread_exists(uint32_t pid, uint32_t tid);
+int tp_os_random(void *bytes, size_t size);
+
+uint64_t tp_os_realtime_ns(void);
+uint64_t tp_os_monotonic_ns(void);
+uint64_t tp_os_raw_ns(void);
+uint64_t tp_os_thread_cpu_ns(void);
+
+/** tp_os_wait - sleep while *word == expected, at most @timeout_ns. Spurious returns happen. */
+void tp_os_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+void tp_os_wake(_Atomic uint32_t *word);
+
+/**
+ * tp_os_own_descriptors - give the calling thread a descriptor table of its own, empty but for
+ * /dev/null on 0..2 Return: 0, or -errno when the kernel refuses (then nothing has changed).
+ */
+int tp_os_own_descriptors(void);
+
+void tp_os_block_signals(uint64_t *ret_old); /* all of them */
+void tp_os_restore_signals(const uint64_t *old);
+
+/** tp_os_auxval_random - 16 bytes that the kernel made for this image, or NULL */
+const void *tp_os_auxval_random(void);
+
+#endif

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <sched.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#define TP_CLOSE_RANGE_UNSHARE 2u
+
+/* libc's wrappers are cancellation points; syscall(2) is none. It sets errno, which is put back. */
+#define CALL(...)                                                                                  \
+    ({                                                                                             \
+        int kept_ = errno;                                                                         \
+        long result_ = syscall(__VA_ARGS__);                                                       \
+        if (result_ < 0)                                                                           \
+            result_ = -errno;                                                                      \
+        errno = kept_;                                                                             \
+        result_;                                                                                   \
+    })
+
+int tp_os_open(int dir, const char *path, int flags, unsigned mode)
+{
+    long fd;
+
+    do
+        fd = CALL(SYS_openat, dir, path, flags | O_CLOEXEC | O_NOCTTY, mode);
+    while (fd == -EINTR);
+    return (int)fd;
+}
+
+int tp_os_close(int fd)
+{
+    return (int)CALL(SYS_close, fd);
+}
+
+int tp_os_mkdir(int dir, const char *path, unsigned mode)
+{
+    return (int)CALL(SYS_mkdirat, dir, path, mode);
+}
+
+int tp_os_rename(int dir, const char *from, const char *to)
+{
+    return (int)CALL(SYS_renameat2, dir, from, dir, to, 0);
+}
+
+int tp_os_unlink(int dir, const char *path, bool directory)
+{
+    return (int)CALL(SYS_unlinkat, dir, path, directory ? AT_REMOVEDIR : 0);
+}
+
+int tp_os_truncate(int fd, uint64_t size)
+{
+    return (int)CALL(SYS_ftruncate, fd, size);
+}
+
+int tp_os_chmod(int fd, unsigned mode)
+{
+    return (int)CALL(SYS_fchmod, fd, mode);
+}
+
+int tp_os_readlink(const char *path, char *buffer, size_t size)
+{
+    long length = CALL(SYS_readlinkat, AT_FDCWD, path, buffer, size - 1);
+
+    buffer[length < 0 ? 0 : length] = '\0';
+    return (int)length;
+}
+
+int tp_os_getcwd(char *buffer, size_t size)
+{
+    long length = CALL(SYS_getcwd, buffer, size);
+
+    if (length < 0)
+        buffer[0] = '\0';
+    return (int)length;
+}
+
+static int write_zeros(int fd, uint64_t offset, uint64_t size)
+{
+    static const char zeros[4096];
+
+    for (uint64_t done = 0; done < size;) {
+        size_t part = size - done < sizeof(zeros) ? (size_t)(size - done) : sizeof(zeros);
+        long n = CALL(SYS_pwrite64, fd, zeros, part, offset + done);
+        if (n < 0 && n != -EINTR)
+            return (int)n;
+        done += n > 0 ? (uint64_t)n : 0;
+    }
+    return 0;
+}
+
+int tp_os_allocate(int fd, uint64_t offset, uint64_t size)
+{
+    struct rlimit limit;
+
+    if (!CALL(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+        offset + size > limit.rlim_cur)
+        return -EFBIG;
+    long error;
+    do
+        error = CALL(SYS_fallocate, fd, 0, offset, size);
+    while (error == -EINTR);
+    if (error == -EOPNOTSUPP || error == -ENOSYS)
+        error = write_zeros(fd, offset, size);
+    return (int)error;
+}
+
+int64_t tp_os_write(int fd, const void *bytes, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        long n = CALL(SYS_write, fd, (const char *)bytes + done, size - done);
+        if (n == -EINTR)
+            continue;
+        if (n <= 0)
+            return done ? (int64_t)done : n ? n : -EIO;
+        done += (size_t)n;
+    }
+    return (int64_t)done;
+}
+
+int64_t tp_os_read(int fd, void *bytes, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        long n = CALL(SYS_read, fd, (char *)bytes + done, size - done);
+        if (n == -EINTR)
+            continue;
+        if (n < 0)
+            return n;
+        if (!n)
+            break;
+        done += (size_t)n;
+    }
+    return (int64_t)done;
+}
+
+int64_t tp_os_seek_end(int fd)
+{
+    return CALL(SYS_lseek, fd, 0, SEEK_END);
+}
+
+int64_t tp_os_read_file(const char *path, char *buffer, size_t size)
+{
+    int fd = tp_os_open(TP_OS_NO_DIR, path, O_RDONLY, 0);
+
+    buffer[0] = '\0';
+    if (fd < 0)
+        return fd;
+    int64_t n = tp_os_read(fd, buffer, size - 1);
+    tp_os_close(fd);
+    if (n >= 0)
+        buffer[n] = '\0';
+    return n;
+}
+
+int tp_os_stat(int fd, struct tp_os_stat *ret_stat)
+{
+    struct stat st;
+    long error = CALL(SYS_fstat, fd, &st);
+
+    if (!error)
+        *ret_stat = (struct tp_os_stat){st.st_dev, st.st_ino, (uint64_t)st.st_size, st.st_mode};
+    return (int)error;
+}
+
+int tp_os_free_space(int fd, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes)
+{
+    struct statfs st;
+    long error = CALL(SYS_fstatfs, fd, &st);
+
+    if (!error) {
+        *ret_free_bytes = (uint64_t)st.f_bavail * (uint64_t)st.f_bsize;
+        *ret_total_bytes = (uint64_t)st.f_blocks * (uint64_t)st.f_bsize;
+    }
+    return (int)error;
+}
+
+static void *mapped(long result)
+{
+    return result < 0 && result > -4096 ? NULL : (void *)result;
+}
+
+void *tp_os_map(size_t size)
+{
+    return mapped(CALL(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+}
+
+void *tp_os_map_file(int fd, size_t size, bool populate)
+{
+    void *memory = mapped(CALL(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+
+    if (memory && populate && CALL(SYS_madvise, memory, size, MADV_POPULATE_WRITE) == -EFAULT) {
+        tp_os_unmap(memory, size);
+        return NULL;
+    }
+    return memory;
+}
+
+void *tp_os_remap(void *memory, size_t old_size, size_t new_size)
+{
+    return mapped(CALL(SYS_mremap, memory, old_size, new_size, MREMAP_MAYMOVE));
+}
+
+void tp_os_unmap(void *memory, size_t size)
+{
+    CALL(SYS_munmap, memory, size);
+}
+
+int tp_os_wipe_on_fork(void *memory, size_t size)
+{
+    return (int)CALL(SYS_madvise, memory, size, MADV_WIPEONFORK);
+}
+
+int tp_os_dont_fork(void *memory, size_t size)
+{
+    return (int)CALL(SYS_madvise, memory, size, MADV_DONTFORK);
+}
+
+void tp_os_exit_group(int status)
+{
+    CALL(SYS_exit_group, status);
+}
+
+uint32_t tp_os_pid(void)
+{
+    return (uint32_t)CALL(SYS_getpid);
+}
+
+uint32_t tp_os_tid(void)
+{
+    return (uint32_t)CALL(SYS_gettid);
+}
+
+uint32_t tp_os_parent_pid(void)
+{
+    return (uint32_t)CALL(SYS_getppid);
+}
+
+uint32_t tp_os_user(void)
+{
+    return (uint32_t)CALL(SYS_getuid);
+}
+
+bool tp_os_thread_exists(uint32_t pid, uint32_t tid)
+{
+    return CALL(SYS_tgkill, pid, tid, 0) != -ESRCH;
+}
+
+int tp_os_random(void *bytes, size_t size)
+{
+    long n = CALL(SYS_getrandom, bytes, size, 1 /* GRND_NONBLOCK */);
+
+    return n == (long)size ? 0 : n < 0 ? (int)n : -EAGAIN;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t = {0, 0};
+
+    clock_gettime(clock, &t); /* vDSO: no system call, no lock */
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t tp_os_realtime_ns(void)
+{
+    return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t tp_os_monotonic_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t tp_os_raw_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC_RAW);
+}
+
+uint64_t tp_os_thread_cpu_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void tp_os_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
+{
+    struct timespec timeout = {(time_t)(timeout_ns / 1000000000u),
+                               (long)(timeout_ns % 1000000000u)};
+
+    CALL(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &timeout, NULL, 0);
+}
+
+void tp_os_wake(_Atomic uint32_t *word)
+{
+    CALL(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1 << 30, NULL, NULL, 0);
+}
+
+int tp_os_own_descriptors(void)
+{
+    long error = CALL(SYS_close_range, 0u, ~0u, TP_CLOSE_RANGE_UNSHARE);
+
+    if (error == -ENOSYS || error == -EINVAL) {
+        error = CALL(SYS_unshare, CLONE_FILES);
+        struct rlimit limit = {1024, 1024};
+        CALL(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+        for (unsigned fd = 0; !error && fd < limit.rlim_cur && fd < 65536; fd++)
+            tp_os_close((int)fd);
+    }
+    if (error)
+        return (int)error;
+    for (int fd = 0; fd < 3; fd++)
+        tp_os_open(TP_OS_NO_DIR, "/dev/null", O_RDWR, 0);
+    return 0;
+}
+
+void tp_os_block_signals(uint64_t *ret_old)
+{
+    uint64_t all = ~UINT64_C(0);
+
+    *ret_old = 0;
+    CALL(SYS_rt_sigprocmask, SIG_SETMASK, &all, ret_old, sizeof(all));
+}
+
+void tp_os_restore_signals(const uint64_t *old)
+{
+    CALL(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, sizeof(*old));
+}
+
+const void *tp_os_auxval_random(void)
+{
+    return (const void *)getauxval(AT_RANDOM); /* glibc keeps errno for a key that exists */
+}

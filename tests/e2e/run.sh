@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh SCRIPT: run one end-to-end test in a folder of its own and compare what it prints with SCRIPT's .stdout.exact.
+# The script finds: agent PROGRAM... (runs it under the agent), dump [OPTION] (prints the recording), skip REASON,
+# WORKLOADS (folder of programs), PYTHON. Exit status 77 means skipped.
+set -u
+script=$(realpath "$1")
+here=$(dirname "$(realpath "$0")")
+work=$(mktemp -d "${TMPDIR:-/tmp}/tpagent-test.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+for name in $(env | sed -n 's/^\(TPAGENT_[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+unset NVTX_INJECTION64_PATH INTEL_LIBITTNOTIFY64 LD_PRELOAD
+mkdir recording
+export TPAGENT_OUT="$work/recording"
+
+agent() { LD_PRELOAD="$AGENT" "$@"; }
+dump() { "$DUMP" "$@" "$TPAGENT_OUT"; }
+skip() { echo "skipped: $*" >&2; exit 77; }
+
+(. "$script") >stdout 2>stderr
+status=$?
+cat stderr >&2
+[ $status -eq 77 ] && exit 77
+expected_status=0
+[ -f "${script%.sh}.exit" ] && expected_status=$(cat "${script%.sh}.exit")
+if [ $status -ne "$expected_status" ]; then
+    cat stdout
+    echo "exit status $status, expected $expected_status"
+    exit 1
+fi
+exact="${script%.sh}.stdout.exact"
+if [ -f "$exact" ]; then
+    [ "${UPDATE:-}" ] && cp stdout "$exact"
+    diff -u "$exact" stdout || exit 1
+fi
+exit 0
