@@ -14,7 +14,7 @@
 /* `careful` from what it stands for; a signal handler in between can only set it. */
 static void set_careful(struct tp_thread *t)
 {
-    uint16_t nested;
+    uint32_t skipped = 0;
 
     t->careful = 0;
     atomic_signal_fence(memory_order_seq_cst);
