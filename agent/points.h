@@ -27,7 +27,7 @@ static inline bool tp_may_record(void)
 {
     const struct tp_thread *t = tp_tls.thread;
 
-    return tp_likely(t && t->slots && !t->careful) || (tp_recording() && tp_names_ready());
+    return tp_likely(t && t->slots && !tp_is_careful(t)) || (tp_recording() && tp_names_ready());
 }
 
 /** tp_record_is_open - whether the innermost range of @class_ is there and was written: attributes

@@ -10,7 +10,15 @@
 /* So many records refused in a row because `busy` was set: a handler has jumped away in the midst of one. */
 #define BUSY_IS_STALE 1024
 
-/* A signal handler that comes in between may skip or lose something: then look again. */
+static bool is_over(void)
+{
+    return atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED;
+}
+
+/*
+ * A signal handler that comes in between may skip or lose something: then look again. And whoever ends the process sets
+ * the state first and then every `careful`: ours must not come after that without our seeing the state.
+ */
 static void set_careful(struct tp_thread *t)
 {
     uint16_t nested;
@@ -20,10 +28,10 @@ static void set_careful(struct tp_thread *t)
         nested = t->nested_in_a_row;
         for (unsigned i = 0; i < TP_CLASS_END; i++)
             skipped |= t->skip[i];
-        t->careful = skipped || t->lost_count ||
-                     atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED;
-        atomic_signal_fence(memory_order_seq_cst);
+        atomic_store_explicit(&t->careful, skipped || t->lost_count || is_over(), memory_order_seq_cst);
     } while (t->nested_in_a_row != nested);
+    if (is_over())
+        atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
 /* A handler's losses may come in the midst of ours. */
@@ -41,7 +49,7 @@ static void count_lost(struct tp_thread *t, const struct tp_record *record, uint
     add_lost(&t->dropped, 1);
     if (t->ring)
         atomic_store_explicit(&t->ring->dropped, t->dropped, memory_order_relaxed);
-    t->careful = 1;
+    atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
 /* Whether @slots more fit and every open range still finds room for its end, the new one's too. */
@@ -235,7 +243,7 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
     atomic_signal_fence(memory_order_seq_cst);
     if (record->role == TP_ROLE_END)
         result = write_end(t, record, ticks);
-    else if (atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
+    else if (is_over())
         result = false;
     else
         result = write_or_drop(t, record, ticks);

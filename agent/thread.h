@@ -33,7 +33,7 @@ struct tp_thread {
     struct tp_ring_header *ring;
     uint32_t open;                 /* begins written and not ended, all classes: each has one slot in reserve */
     uint8_t busy;                  /* between the first and the last store of a record */
-    uint8_t careful;               /* skip or lost is not zero, or no ring: every record goes the slow way */
+    _Atomic uint8_t careful;       /* skip or lost is not zero, or no ring: every record goes the slow way */
     volatile uint16_t nested_in_a_row; /* records refused because busy was set */
     uint32_t depth[TP_CLASS_END];  /* open by class */
     uint32_t skip[TP_CLASS_END];   /* begins dropped and not yet ended, by class */
