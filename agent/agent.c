@@ -71,7 +71,8 @@ static int arm(struct tp_live *live)
     return error;
 }
 
-/* TPAGENT_WHEN_FULL=wait: not in a signal handler of the thread that arms, or for long. */
+/* TPAGENT_WHEN_FULL=wait. Never in a signal handler of the thread that arms: that one is turned
+ * away before. */
 static bool wait_until_armed(struct tp_live *live)
 {
     _Atomic uint32_t never = 0;
@@ -96,11 +97,15 @@ bool tp_agent_arm(void)
             atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
         return false;
     }
+    uint8_t attaching = tp_tls.attaching;
+    tp_tls.attaching = 1;
+    atomic_signal_fence(memory_order_seq_cst);
     int kept = errno, error = arm(live);
     atomic_store_explicit(&live->state, error ? TP_FAILED : TP_ARMED, memory_order_release);
     if (error && tp_log_same())
         tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(),
                     live->dir[0] ? live->dir : tp_agent.run_dir, tp_error_text(error));
+    tp_tls.attaching = attaching;
     errno = kept;
     return !error;
 }

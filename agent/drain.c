@@ -331,7 +331,7 @@ static void stop_writers(struct tp_live *live)
     atomic_store(&live->state, TP_ENDED);
     for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
         if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
-            live->threads[i].careful = 1;
+            atomic_store_explicit(&live->threads[i].careful, 1, memory_order_relaxed);
 }
 
 static void put_losses(struct tp_live *live, struct tp_text *meta)

@@ -11,18 +11,24 @@
  * of one. */
 #define BUSY_IS_STALE 1024
 
-/* `careful` from what it stands for; a signal handler in between can only set it. */
+static bool is_over(void)
+{
+    return atomic_load_explicit(&tp_agent.live->state, memory_order_seq_cst) >= TP_ENDED;
+}
+
+/*
+ * `careful` from what it stands for. A signal handler in between can only set it; and whoever ends
+ * the process sets the state first and then every `careful`, so that one of the two is seen here.
+ */
 static void set_careful(struct tp_thread *t)
 {
     uint32_t skipped = 0;
 
-    t->careful = 0;
-    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&t->careful, 0, memory_order_seq_cst);
     for (unsigned i = 0; i < TP_CLASS_END; i++)
         skipped |= t->skip[i];
-    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) ||
-        atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
-        t->careful = 1;
+    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) || is_over())
+        atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
 /* Atomic: a signal handler may lose records while its thread is counting some. */
@@ -36,7 +42,7 @@ static void count_lost(struct tp_thread *t, const struct tp_record *record, uint
     uint64_t dropped = 1 + atomic_fetch_add_explicit(&t->dropped, 1, memory_order_relaxed);
     if (t->ring)
         atomic_store_explicit(&t->ring->dropped, dropped, memory_order_relaxed);
-    t->careful = 1;
+    atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
 /* Whether @slots more fit and every open range still finds room for its end, the new one's too. */
@@ -233,7 +239,7 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
     atomic_signal_fence(memory_order_seq_cst);
     if (record->role == TP_ROLE_END)
         result = write_end(t, record, ticks);
-    else if (atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
+    else if (is_over())
         result = false;
     else
         result = write_or_drop(t, record, ticks);

@@ -341,6 +341,10 @@ static void read_segment(struct process *process, struct file *file)
     uint64_t at;
     int n;
 
+    if (file->size < TP_FILE_HEADER_BYTES) { /* killed between making it and its header */
+        process->counts.torn++;
+        return;
+    }
     if (tp_file_header_read(&header, file->bytes, file->size, TP_FILE_MAGIC, &diag) < 0) {
         complain(&diag, file->path);
         process->counts.damaged++;
@@ -543,6 +547,14 @@ static void read_process(const char *dir)
     file_close(&names);
 }
 
+/* <pid>-<start in hex>: in the order of their starts. */
+static int by_start(const struct dirent **a, const struct dirent **b)
+{
+    const char *x = strchr((*a)->d_name, '-'), *y = strchr((*b)->d_name, '-');
+
+    return x && y && strcmp(x, y) ? strcmp(x, y) : strcmp((*a)->d_name, (*b)->d_name);
+}
+
 /* Process directories are those with a meta.jsonl, at most two levels down. */
 static int read_tree(const char *dir, unsigned depth)
 {
@@ -555,7 +567,7 @@ static int read_tree(const char *dir, unsigned depth)
         read_process(strdup(dir));
         return 1;
     }
-    int n = depth ? scandir(dir, &entries, is_visible, alphasort) : 0;
+    int n = depth ? scandir(dir, &entries, is_visible, by_start) : 0;
     for (int i = 0; i < n; i++) {
         join_path(path, sizeof(path), dir, entries[i]->d_name);
         found += read_tree(path, depth - 1);

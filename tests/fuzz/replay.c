@@ -6,6 +6,8 @@
  *     fuzz_NAME_replay DIR...
  */
 #include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -33,8 +33,11 @@ static void teardown(void)
 static void begin(struct recording *r, const char *run, uint32_t pid, int64_t start_ns)
 {
     static char path[512];
-    struct recording_options options = {
-        .run_dir = path, .pid = pid, .rank = (int)pid % 10, .start_ns = start_ns, .counts_memory = true};
+    struct recording_options options = {.run_dir = path,
+                                        .pid = pid,
+                                        .rank = (int)pid % 10,
+                                        .start_ns = start_ns,
+                                        .counts_memory = true};
 
     snprintf(path, sizeof(path), "%s/%s", folder, run);
     recording_begin(r, &options);
@@ -50,7 +53,8 @@ static uint32_t op_name(struct recording *r, const char *name)
     return recording_name(r, TP_NAME_OPERATOR, text, (size_t)n);
 }
 
-/* (a op a begins, ) ends, <a >, [a ], {a }: as in test_stream; | writes a block, 10 ticks a record. */
+/* (a op a begins, ) ends, <a >, [a ], {a }: as in test_stream; | writes a block, 10 ticks a record.
+ */
 static uint64_t put(struct recording_track *t, uint64_t ticks, const char *text)
 {
     static uint32_t no_words_needed;
@@ -59,8 +63,9 @@ static uint64_t put(struct recording_track *t, uint64_t ticks, const char *text)
 
     for (; *text; text++) {
         static const char signs[] = "()<>[]{}";
-        static const unsigned kinds[] = {TP_EVENT_OP_BEGIN,  TP_EVENT_OP_END,  TP_EVENT_NVTX_PUSH, TP_EVENT_NVTX_POP,
-                                         TP_EVENT_ITT_BEGIN, TP_EVENT_ITT_END, TP_EVENT_API_BEGIN, TP_EVENT_API_END};
+        static const unsigned kinds[] = {TP_EVENT_OP_BEGIN,  TP_EVENT_OP_END,    TP_EVENT_NVTX_PUSH,
+                                         TP_EVENT_NVTX_POP,  TP_EVENT_ITT_BEGIN, TP_EVENT_ITT_END,
+                                         TP_EVENT_API_BEGIN, TP_EVENT_API_END};
         const char *sign = strchr(signs, *text);
         if (*text == ' ')
             continue;
@@ -70,7 +75,8 @@ static uint64_t put(struct recording_track *t, uint64_t ticks, const char *text)
         }
         ck_assert_ptr_nonnull(sign);
         unsigned kind = kinds[sign - signs];
-        uint32_t name = tp_kinds[kind].role == TP_ROLE_BEGIN ? first + (uint32_t)(*++text - 'a') : 0;
+        uint32_t name =
+            tp_kinds[kind].role == TP_ROLE_BEGIN ? first + (uint32_t)(*++text - 'a') : 0;
         track_put(t, kind, ticks, name, words);
         ticks += 10;
     }
@@ -111,12 +117,14 @@ static void open_reading(struct reading *r, const char *run, const struct tp_sel
     ck_assert_msg(!error, "%s", r->diag.text);
 }
 
-static int read_averages(struct reading *r, const char *run, const struct tp_averages_options *options)
+static int read_averages(struct reading *r, const char *run,
+                         const struct tp_averages_options *options)
 {
     struct tp_input_averages part = {0};
 
     open_reading(r, run, &everything);
-    int error = tp_input_tptrace.read_averages(&r->input, &r->strings, &r->stacks, options, &part, &r->diag);
+    int error = tp_input_tptrace.read_averages(&r->input, &r->strings, &r->stacks, options, &part,
+                                               &r->diag);
     if (error)
         return error;
     ck_assert_int_eq(tp_averages_finish(part.averages, &r->rows, &r->count), 0);
@@ -147,15 +155,17 @@ static void expect_events(const struct reading *r, const char *expected)
 {
     char got[4096] = "";
 
-    for (uint32_t i = tp_event_list_next(&r->list, 0); i < r->list.count; i = tp_event_list_next(&r->list, i + 1)) {
+    for (uint32_t i = tp_event_list_next(&r->list, 0); i < r->list.count;
+         i = tp_event_list_next(&r->list, i + 1)) {
         const struct tp_function_event *e = &r->list.events[i];
         size_t n = strlen(got);
         snprintf(got + n, sizeof(got) - n, "%s%s %.0f-%.0f %s%s", n ? "; " : "",
                  tp_strings_get(&r->strings, e->name)->bytes,
                  tp_number_to_double(tp_event_get(e, TP_EVENT_START)) * 1000,
                  tp_number_to_double(tp_event_get(e, TP_EVENT_END)) * 1000,
-                 e->parent == TP_NO_EVENT ? "-"
-                                          : tp_strings_get(&r->strings, r->list.events[e->parent].name)->bytes,
+                 e->parent == TP_NO_EVENT
+                     ? "-"
+                     : tp_strings_get(&r->strings, r->list.events[e->parent].name)->bytes,
                  e->flags & TP_EVENT_ASYNC ? " async" : "");
     }
     ck_assert_str_eq(got, expected);
@@ -165,7 +175,8 @@ static void expect_notes(const struct reading *r, const char *expected)
 {
     char notes[4096];
 
-    snprintf(notes, sizeof(notes), "%.*s", (int)r->input.notes.size, r->input.notes.size ? r->input.notes.bytes : "");
+    snprintf(notes, sizeof(notes), "%.*s", (int)r->input.notes.size,
+             r->input.notes.size ? r->input.notes.bytes : "");
     if (!*expected)
         ck_assert_str_eq(notes, "");
     else
@@ -255,7 +266,8 @@ START_TEST(eviction_is_said_and_whole)
     uint64_t ticks = put(&t, 0, "(a (b");
     track_lose(&t);
     put(&t, ticks, ") ) |");
-    recording_meta(&rec, "{\"t\":\"evict\",\"segment\":1,\"first_ticks\":0,\"last_ticks\":10,\"blocks\":1}");
+    recording_meta(
+        &rec, "{\"t\":\"evict\",\"segment\":1,\"first_ticks\":0,\"last_ticks\":10,\"blocks\":1}");
     recording_end(&rec, "exit");
     read_events(&r, "run", &everything);
     expect_events(&r, "a 0-30 -; b 10-20 a");
@@ -339,7 +351,8 @@ static void make_process(const char *run, uint32_t pid, int64_t start_ns, const 
 START_TEST(processes_are_merged_or_chosen)
 {
     struct tp_averages_options options = {0};
-    struct tp_selection by_pid = {.has_pid = true, .pid = 12}, by_rank = {.has_rank = true, .rank = 4};
+    struct tp_selection by_pid = {.has_pid = true, .pid = 12},
+                        by_rank = {.has_rank = true, .rank = 4};
     struct tp_selection nobody = {.has_pid = true, .pid = 99}, by_process = {.by = TP_BY_PROCESS};
     struct reading r;
 
@@ -371,8 +384,10 @@ END_TEST
 
 START_TEST(windows_and_threads_select_whole_events)
 {
-    struct tp_selection window = {.from = {TP_INSTANT_RELATIVE, 10}, .to = {TP_INSTANT_RELATIVE, 30}};
-    struct tp_selection thread = {.thread = "thread-112"}, tid = {.thread = "112"}, other = {.thread = "113"};
+    struct tp_selection window = {.from = {TP_INSTANT_RELATIVE, 10},
+                                  .to = {TP_INSTANT_RELATIVE, 30}};
+    struct tp_selection thread = {.thread = "thread-112"}, tid = {.thread = "112"},
+                        other = {.thread = "113"};
     struct reading r;
 
     make_process("run", 12, 1700000000000000000, "(a (b (c ) ) (d ) )");
@@ -415,7 +430,8 @@ START_TEST(steps_are_stretches_of_time)
     recording_end(&rec, "exit");
     read_events(&r, "run", &second);
     expect_events(&r, "ProfilerStep* 2000-2900 -; a 2100-2110 ProfilerStep*; b 2500-2510 -");
-    ck_assert_str_eq(tp_strings_get(&r.strings, r.list.events[0].trace_name)->bytes, "ProfilerStep#2");
+    ck_assert_str_eq(tp_strings_get(&r.strings, r.list.events[0].trace_name)->bytes,
+                     "ProfilerStep#2");
     ck_assert(r.list.events[0].flags & TP_EVENT_USER_ANNOTATION);
     ck_assert_int_eq(r.list.events[0].sequence_nr, -1);
     close_reading(&r);
@@ -447,7 +463,8 @@ START_TEST(names_carry_overloads_domains_and_suffixes)
     struct recording rec;
     struct recording_track t;
     struct reading r;
-    static const char add[] = "aten::add\0Tensor", range[] = "nccl\0AllReduce", emitted[] = "\0aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], []]";
+    static const char add[] = "aten::add\0Tensor", range[] = "nccl\0AllReduce",
+                      emitted[] = "\0aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], []]";
     static const char shapes[] = "[[[8,16],[[1],[2]]],[\"float\",\"TensorList\"]]";
     uint64_t words[4] = {3, 0, 0, 1};
 
@@ -465,7 +482,9 @@ START_TEST(names_carry_overloads_domains_and_suffixes)
     track_flush(&t);
     recording_end(&rec, "exit");
     read_events(&r, "run", &everything);
-    expect_events(&r, "aten::add 0-40 -; AllReduce 10-40 aten::add; aten::mm 20-40 AllReduce; aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], []] 30-40 aten::mm; <name 999> 40-40 aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], []]");
+    expect_events(&r, "aten::add 0-40 -; AllReduce 10-40 aten::add; aten::mm 20-40 AllReduce; "
+                      "aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], []] 30-40 aten::mm; <name "
+                      "999> 40-40 aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], []]");
     const struct tp_function_event *e = r.list.events;
     ck_assert_str_eq(tp_strings_get(&r.strings, e[0].overload_name)->bytes, "Tensor");
     ck_assert_str_eq(tp_strings_get(&r.strings, e[0].input_shapes)->bytes, "[[8, 16], []]");
@@ -491,7 +510,8 @@ START_TEST(a_single_clock_pair_takes_the_rate_of_another_process)
     make_process("run", 12, 1700000000000000000, "(a )");
     static char path[512];
     snprintf(path, sizeof(path), "%s/run", folder);
-    struct recording_options options = {.run_dir = path, .pid = 13, .rank = -1, .start_ns = 1700000000000001000, .ticks_per_ns = 1};
+    struct recording_options options = {
+        .run_dir = path, .pid = 13, .rank = -1, .start_ns = 1700000000000001000, .ticks_per_ns = 1};
     recording_begin(&rec, &options);
     recording_clock(&rec, 0);
     name_letters(&rec);
@@ -514,10 +534,12 @@ static const uint64_t classes[][2] = {{TP_EVENT_OP_BEGIN, TP_EVENT_OP_END},
                                       {TP_EVENT_ITT_BEGIN, TP_EVENT_ITT_END},
                                       {TP_EVENT_API_BEGIN, TP_EVENT_API_END}};
 
-static void put_random(struct recording_track *t, struct random *random, uint64_t *ticks, uint32_t shapes)
+static void put_random(struct recording_track *t, struct random *random, uint64_t *ticks,
+                       uint32_t shapes)
 {
     uint64_t class_ = random_below(random, 8) ? 0 : random_below(random, 4);
-    uint64_t words[4] = {random_below(random, 5), 0, shapes + random_below(random, 3), random_below(random, 9) ? 0 : 7};
+    uint64_t words[4] = {random_below(random, 5), 0, shapes + random_below(random, 3),
+                         random_below(random, 9) ? 0 : 7};
     bool begins = random_below(random, 100) < (t->open_count < 12 ? 55 : 40);
 
     *ticks += random_below(random, 3) ? random_below(random, 400) : 0;
@@ -567,22 +589,27 @@ static void make_random(struct random *random, const char *run, uint32_t pid, bo
         track_end(&tracks[i]);
 }
 
-static void compare_rows(const struct tp_average *a, const struct tp_average *b, uint64_t seed, size_t row)
+static void compare_rows(const struct tp_average *a, const struct tp_average *b, uint64_t seed,
+                         size_t row)
 {
     for (int m = 0; m < TP_MEASURES; m++) {
         double x = tp_number_to_double(a->sums[m]), y = tp_number_to_double(b->sums[m]);
-        ck_assert_msg(fabs(x - y) <= 1e-3 + 1e-9 * fabs(x), "seed %llu, row %zu, measure %d: %.6f, of the list %.6f",
+        ck_assert_msg(fabs(x - y) <= 1e-3 + 1e-9 * fabs(x),
+                      "seed %llu, row %zu, measure %d: %.6f, of the list %.6f",
                       (unsigned long long)seed, row, m, x, y);
     }
-    ck_assert_msg(a->flags == (b->flags & ~TP_EVENT_HAS_FWD_THREAD) && a->scope == b->scope && a->node_id == b->node_id,
-                  "seed %llu, row %zu: flags %x, of the list %x", (unsigned long long)seed, row, a->flags, b->flags);
+    ck_assert_msg(a->flags == (b->flags & ~TP_EVENT_HAS_FWD_THREAD) && a->scope == b->scope &&
+                      a->node_id == b->node_id,
+                  "seed %llu, row %zu: flags %x, of the list %x", (unsigned long long)seed, row,
+                  a->flags, b->flags);
 }
 
 START_TEST(averages_of_a_stream_are_those_of_its_list)
 {
     uint64_t seed = random_seed("averages_of_a_stream_are_those_of_its_list") + (uint64_t)_i;
     struct random random = {.state = seed};
-    struct tp_averages_options options = {.group_by_input_shapes = _i & 1, .group_by_overload_name = _i & 2};
+    struct tp_averages_options options = {.group_by_input_shapes = _i & 1,
+                                          .group_by_overload_name = _i & 2};
     struct reading stream, list;
     struct tp_average *rows;
     size_t count;
@@ -592,8 +619,8 @@ START_TEST(averages_of_a_stream_are_those_of_its_list)
     ck_assert_int_eq(read_averages(&stream, "run", &options), 0);
     read_events(&list, "run", &everything);
     ck_assert_int_eq(tp_key_averages(&list.list, &options, &rows, &count), 0);
-    ck_assert_msg(count == stream.count, "seed %llu: %zu rows, of the list %zu", (unsigned long long)seed, stream.count,
-                  count);
+    ck_assert_msg(count == stream.count, "seed %llu: %zu rows, of the list %zu",
+                  (unsigned long long)seed, stream.count, count);
     ck_assert_uint_gt(count, 0);
     for (size_t i = 0; i < count; i++) {
         ck_assert_msg(!strcmp(tp_strings_get(&stream.strings, stream.rows[i].key)->bytes,
@@ -640,10 +667,12 @@ static void starve(bool list)
         part = (struct tp_input_averages){0};
         unit_fail_allocation(i);
         int error = list ? tp_input_tptrace.read_list(&r.input, &r.list, &r.diag)
-                         : tp_input_tptrace.read_averages(&r.input, &r.strings, &r.stacks, &options, &part, &r.diag);
+                         : tp_input_tptrace.read_averages(&r.input, &r.strings, &r.stacks, &options,
+                                                          &part, &r.diag);
         unit_fail_allocation(0);
         tp_averages_destroy(part.averages);
-        ck_assert_msg(!error || error == -ENOMEM || error == -TP_ENOTFOUND, "allocation %u: %s", i, r.diag.text);
+        ck_assert_msg(!error || error == -ENOMEM || error == -TP_ENOTFOUND, "allocation %u: %s", i,
+                      r.diag.text);
         close_reading(&r);
     }
 }

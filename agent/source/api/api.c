@@ -31,15 +31,21 @@ static uint32_t name_of(const char *name)
     return tp_likely(id) ? id : tp_scope_text(NULL, name);
 }
 
+static __attribute__((noinline)) void begin_here(const char *name)
+{
+    tp_record_begin(TP_EVENT_API_BEGIN, TP_CLASS_API, name_of(name));
+}
+
 static void begin(const char *name)
 {
     if (tp_likely(tp_may_record()))
-        tp_record_begin(TP_EVENT_API_BEGIN, TP_CLASS_API, name_of(name));
+        begin_here(name);
 }
 
 static void end(void)
 {
-    tp_record_end(TP_EVENT_API_END, TP_CLASS_API);
+    if (tp_likely(tp_tls.thread != NULL))
+        tp_record_end(TP_EVENT_API_END, TP_CLASS_API);
 }
 
 /* As operators have them: [[[2,3]],[""]], one input of unknown type. */

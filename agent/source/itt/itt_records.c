@@ -44,7 +44,8 @@ void tp_itt_task_begin_function(struct tp_itt_domain *domain, struct tp_itt_id i
 void tp_itt_task_end(struct tp_itt_domain *domain)
 {
     (void)domain;
-    tp_record_end(TP_EVENT_ITT_END, TP_CLASS_ITT);
+    if (tp_likely(tp_tls.thread != NULL))
+        tp_record_end(TP_EVENT_ITT_END, TP_CLASS_ITT);
 }
 
 /* --- ranges that may overlap
