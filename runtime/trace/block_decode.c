@@ -526,6 +526,10 @@ int tp_block_decode(struct tp_block_decoder *decoder, const void *bytes, uint64_
     if (block.header.type != TP_BLOCK_EVENTS)
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 6, "block of type %u, expected %u",
                             block.header.type, TP_BLOCK_EVENTS);
+    if (block.header.flags & ~(TP_BLOCK_ZSTD | TP_BLOCK_RECOVERED))
+        return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 7,
+                            "block with flags %02x, written by a later version",
+                            block.header.flags);
     const uint8_t *stored = (const uint8_t *)bytes + block.header.header_size;
     uint32_t sum = tp_block_checksum(stored, block.header.stored_bytes);
     if (sum != block.header.checksum)

@@ -9,10 +9,10 @@
 #include "trace/wire.h"
 
 /*
- * The names of a process, indexed by id. A writer claims room and fills it later, so that a record of a process
- * that died may be missing or half made: the next good record is searched, as after any other damage. (Its own
- * length is no help: it may be the damage.) Checksums read in vain are on a budget, so that a hostile file costs
- * no more than a few passes over it.
+ * The names of a process, indexed by id. A writer claims room and fills it later, so that a record
+ * of a process that died may be missing or half made: the next good record is searched, as after
+ * any other damage. (Its own length is no help: it may be the damage.) Checksums read in vain are
+ * on a budget, so that a hostile file costs no more than a few passes over it.
  */
 
 #define RECORD_BYTES 16u

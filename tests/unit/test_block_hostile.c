@@ -386,6 +386,10 @@ START_TEST(header_over_a_limit_is_refused)
     memset(sealed + 64, 0, 64);
     tp_block_header_write(sealed, &header, payload, sizeof(payload));
     ck_assert_int_eq(decode_copy(sealed, 128), -TP_EUNSUPPORTED);
+    header.type = TP_BLOCK_EVENTS;
+    header.flags = 4;
+    tp_block_header_write(sealed, &header, payload, sizeof(payload));
+    ck_assert_int_eq(decode_copy(sealed, 128), -TP_EUNSUPPORTED);
 }
 END_TEST
 
