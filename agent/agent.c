@@ -71,6 +71,18 @@ static int arm(struct tp_live *live)
     return error;
 }
 
+/* TPAGENT_WHEN_FULL=wait. Never in a signal handler of the thread that arms: that one is turned
+ * away before. */
+static bool wait_until_armed(struct tp_live *live)
+{
+    _Atomic uint32_t never = 0;
+
+    for (int i = 0; i < 10000 && atomic_load(&live->state) == TP_ARMING; i++)
+        tp_os_wait(&never, 0, 100000);
+    uint32_t state = atomic_load(&live->state);
+    return state == TP_ARMED || state == TP_LIVE;
+}
+
 bool tp_agent_arm(void)
 {
     struct tp_live *live = tp_agent.live;
@@ -79,15 +91,21 @@ bool tp_agent_arm(void)
     if (tp_likely(state == TP_ARMED || state == TP_LIVE))
         return true;
     if (state != TP_ASLEEP || !atomic_compare_exchange_strong(&live->state, &state, TP_ARMING)) {
+        if (state == TP_ARMING && tp_agent.config.when_full == TP_FULL_WAIT)
+            return wait_until_armed(live);
         if (state == TP_ARMING)
             atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
         return false;
     }
+    uint8_t attaching = tp_tls.attaching;
+    tp_tls.attaching = 1;
+    atomic_signal_fence(memory_order_seq_cst);
     int kept = errno, error = arm(live);
     atomic_store_explicit(&live->state, error ? TP_FAILED : TP_ARMED, memory_order_release);
     if (error && tp_log_same())
         tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(),
                     live->dir[0] ? live->dir : tp_agent.run_dir, tp_error_text(error));
+    tp_tls.attaching = attaching;
     errno = kept;
     return !error;
 }
@@ -134,8 +152,6 @@ void tp_agent_go_live(void)
 static void first_thread(void)
 {
     tp_agent.live->has_threads = true;
-    if (tp_agent.root)
-        tp_agent_arm();
     tp_agent_go_live();
 }
 
@@ -146,8 +162,11 @@ EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
         tp_real_find();
     if (!tp_real.pthread_create)
         return EAGAIN;
+    bool first = tp_agent.live && !tp_agent.live->has_threads && is_ours();
+    if (first && tp_agent.root) /* before it, so that its first events find everything ready */
+        tp_agent_arm();
     int error = tp_real.pthread_create(ret_thread, attributes, start, argument);
-    if (!error && tp_agent.live && !tp_agent.live->has_threads && is_ours())
+    if (first && !error)
         first_thread();
     return error;
 }

@@ -17,6 +17,8 @@
 
 #define BLOCK_SLOTS (16u << 10)
 #define ENOUGH_SLOTS (12u << 10) /* about 8 Ki records: what makes a good block */
+#define SMALL_RING (8u << 10)
+#define USUAL_RING (32u << 10) /* 1 MiB: some 10 ms of the busiest thread */
 #define LARGEST_RING (128u << 10)
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
@@ -220,7 +222,10 @@ static void finish_closed(struct tp_live *live, uint32_t index)
     tp_recording_drop_ring(live, live->drain->ring_dir, index);
 }
 
-/* A ring that filled to a half between two looks is followed by one four times as large. */
+/*
+ * A thread that records goes on in a ring of the usual size; a ring that filled to a half between
+ * two looks is followed by one four times as large.
+ */
 static void offer_larger(struct tp_live *live, uint32_t index)
 {
     struct tp_ring_entry *e = &live->rings[index];
@@ -260,7 +265,7 @@ static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
         fullest = fill > fullest ? fill : fullest;
         if (all || is_due(e, now_ns))
             drain_ring(live, e, all);
-        if (thread && fill >= 128 && !all)
+        if (thread && !all && (fill >= 128 || (e->slot_count < USUAL_RING && e->track_told)))
             offer_larger(live, i);
         finish_closed(live, i);
     }
@@ -326,7 +331,7 @@ static void stop_writers(struct tp_live *live)
     atomic_store(&live->state, TP_ENDED);
     for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
         if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
-            live->threads[i].careful = 1;
+            atomic_store_explicit(&live->threads[i].careful, 1, memory_order_relaxed);
 }
 
 static void put_losses(struct tp_live *live, struct tp_text *meta)
@@ -338,7 +343,8 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
         struct tp_ring_entry *e = &live->rings[i];
         uint64_t dropped;
         if (atomic_load(&e->state) != TP_RING_USED ||
-            !(dropped = atomic_load(&e->header->dropped)) || e->successor)
+            !(dropped = atomic_load(&e->header->dropped)) ||
+            atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
         tp_text_format(meta,
                        "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
@@ -459,7 +465,7 @@ static void fill_stock(struct tp_live *live)
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
         int entry =
-            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? 8u << 10 : 2u << 10);
+            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? USUAL_RING : SMALL_RING);
         if (entry < 0)
             return;
         atomic_store_explicit(&live->rings[entry].state, TP_RING_STOCK, memory_order_relaxed);
@@ -467,15 +473,27 @@ static void fill_stock(struct tp_live *live)
     }
 }
 
+/* The larger ring that a thread was offered and did not live to take. */
+static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struct tp_thread *t)
+{
+    uint32_t offer = atomic_exchange(&t->next_entry, 0);
+
+    if (!offer)
+        return;
+    tp_recording_drop_ring(live, live->drain->ring_dir, offer - 1);
+    e->successor = 0;
+}
+
 /* Rings of threads that are gone: drained, then taken back with their control block. */
 static void retire_dead(struct tp_live *live)
 {
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
-        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor || e->successor ||
-            tp_os_thread_exists(live->pid, e->header->tid))
+        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor ||
+            atomic_load(&e->header->closed) || tp_os_thread_exists(live->pid, e->header->tid))
             continue;
         struct tp_thread *t = &live->threads[e->thread];
+        take_offer_back(live, e, t);
         drain_ring(live, e, true);
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;

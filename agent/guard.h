@@ -15,6 +15,8 @@ struct tp_tls {
     uint64_t freed_calls, freed_bytes;
     uint8_t resolving; /* inside the search for the next malloc */
     uint8_t ours;      /* a thread of the agent: nothing of it is recorded */
+    uint8_t attaching; /* on the way to a control block: a signal handler must not go there too;
+                          counts those that wanted to */
 };
 
 extern __thread struct tp_tls tp_tls

@@ -5,6 +5,7 @@
 /* Records that several sources write alike: marks, counters, attributes, ranges that may end on
  * another thread. Context: hook. */
 
+#include "agent.h"
 #include "intern.h"
 #include "record.h"
 
@@ -17,6 +18,14 @@ enum tp_value_type {
     TP_VALUE_SHAPE = 5
 };
 
+/** tp_is_off - tp_recording the other way round, without a call */
+static inline bool tp_is_off(void)
+{
+    const struct tp_live *live = tp_agent.live;
+
+    return !live || atomic_load_explicit(&live->state, memory_order_relaxed) >= TP_ENDED;
+}
+
 /**
  * tp_may_record - whether a record can be written here and now; false where nothing is recorded or
  * this thread has no ring
@@ -27,7 +36,16 @@ static inline bool tp_may_record(void)
 {
     const struct tp_thread *t = tp_tls.thread;
 
-    return tp_likely(t && t->slots && !t->careful) || (tp_recording() && tp_names_ready());
+    return tp_likely(t && t->slots && !tp_is_careful(t)) || (!tp_is_off() && tp_names_ready());
+}
+
+/** tp_record_is_open - whether the innermost range of @class_ is there and was written: attributes
+ * belong to it */
+static inline bool tp_record_is_open(unsigned class_)
+{
+    const struct tp_thread *t = tp_tls.thread;
+
+    return t && t->depth[class_] && !t->skip[class_];
 }
 
 /** tp_next_range_id - a number that no start/end range of this process has, never 0 */

@@ -11,18 +11,24 @@
  * of one. */
 #define BUSY_IS_STALE 1024
 
-/* `careful` from what it stands for; a signal handler in between can only set it. */
+static bool is_over(void)
+{
+    return atomic_load_explicit(&tp_agent.live->state, memory_order_seq_cst) >= TP_ENDED;
+}
+
+/*
+ * `careful` from what it stands for. A signal handler in between can only set it; and whoever ends
+ * the process sets the state first and then every `careful`, so that one of the two is seen here.
+ */
 static void set_careful(struct tp_thread *t)
 {
     uint32_t skipped = 0;
 
-    t->careful = 0;
-    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&t->careful, 0, memory_order_seq_cst);
     for (unsigned i = 0; i < TP_CLASS_END; i++)
         skipped |= t->skip[i];
-    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) ||
-        atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
-        t->careful = 1;
+    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) || is_over())
+        atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
 /* Atomic: a signal handler may lose records while its thread is counting some. */
@@ -36,7 +42,7 @@ static void count_lost(struct tp_thread *t, const struct tp_record *record, uint
     uint64_t dropped = 1 + atomic_fetch_add_explicit(&t->dropped, 1, memory_order_relaxed);
     if (t->ring)
         atomic_store_explicit(&t->ring->dropped, dropped, memory_order_relaxed);
-    t->careful = 1;
+    atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
 /* Whether @slots more fit and every open range still finds room for its end, the new one's too. */
@@ -60,14 +66,20 @@ static void change_ring(struct tp_thread *t)
     atomic_store_explicit(&old->closed, 1, memory_order_release);
 }
 
-/* An armed process: with threads of its own it gets the drain thread now, else this thread drains.
+/*
+ * An armed process: with threads of its own it gets the drain thread now, else this thread drains.
+ * While one thread drains no other can start the drain thread: the one that has drained tries
+ * again.
  */
 static void drain_somewhere(struct tp_live *live)
 {
     if (live->has_threads)
         tp_agent_go_live();
-    if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_ARMED)
-        tp_drain_here(live);
+    if (atomic_load_explicit(&live->state, memory_order_relaxed) != TP_ARMED)
+        return;
+    tp_drain_here(live);
+    if (live->has_threads)
+        tp_agent_go_live();
 }
 
 /* At the fast path's limit: look at the tail again, ring the bell or drain, set the next limit. */
@@ -98,14 +110,20 @@ static void look_again(struct tp_thread *t, bool may_drain)
 }
 
 /* TPAGENT_WHEN_FULL=wait: for tests that must see every record. Bounded all the same. */
-static void wait_for_room(struct tp_thread *t, unsigned slots)
+static void wait_for_room(struct tp_thread *t, unsigned slots, bool may_drain)
 {
     struct tp_live *live = tp_agent.live;
 
-    for (int i = 0; i < 20000 && !room_for(t, slots); i++) {
-        if (atomic_load(&live->state) != TP_LIVE)
+    for (int i = 0; i < 100000 && !room_for(t, slots); i++) {
+        uint32_t state = atomic_load(&live->state);
+        if (state >= TP_ENDED)
             return;
-        tp_drain_wake(live);
+        if (state == TP_LIVE)
+            tp_drain_wake(live);
+        else if (may_drain)
+            drain_somewhere(live);
+        if (room_for(t, slots))
+            return;
         _Atomic uint32_t never = 0;
         tp_os_wait(&never, 0, 100000);
     }
@@ -126,14 +144,14 @@ static void write_lost(struct tp_thread *t, uint64_t ticks)
 {
     uint64_t count = atomic_load_explicit(&t->lost_count, memory_order_relaxed);
     uint64_t kinds = atomic_exchange_explicit(&t->lost_kinds, 0, memory_order_relaxed);
+    uint64_t names = atomic_exchange_explicit(&t->lost_name_bytes, 0, memory_order_relaxed);
     const struct tp_record lost = {
         .kind = TP_EVENT_LOST,
         .slots = 2,
-        .words = {count, t->lost_first_ticks, kinds, t->lost_name_bytes},
+        .words = {count, t->lost_first_ticks, kinds, names},
     };
 
     write_slots(t, &lost, ticks);
-    t->lost_name_bytes = 0;
     atomic_fetch_sub_explicit(&t->lost_count, count, memory_order_relaxed);
 }
 
@@ -151,7 +169,7 @@ static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, u
     if (t->cursor + t->open + need + TP_RECORD_RESERVE >= t->limit) {
         look_again(t, begin);
         if (!room_for(t, need) && tp_agent.config.when_full == TP_FULL_WAIT)
-            wait_for_room(t, need);
+            wait_for_room(t, need, begin);
     }
     if (!room_for(t, need)) {
         if (begin)
@@ -221,7 +239,7 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
     atomic_signal_fence(memory_order_seq_cst);
     if (record->role == TP_ROLE_END)
         result = write_end(t, record, ticks);
-    else if (atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED)
+    else if (is_over())
         result = false;
     else
         result = write_or_drop(t, record, ticks);

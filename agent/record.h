@@ -69,6 +69,12 @@ static inline __attribute__((always_inline)) void tp_publish(struct tp_thread *t
     atomic_store_explicit(&t->ring->head, cursor, memory_order_release);
 }
 
+/* Skipped or lost something, or nothing more is to be written: the slow way knows. */
+static inline __attribute__((always_inline)) bool tp_is_careful(const struct tp_thread *t)
+{
+    return atomic_load_explicit(&t->careful, memory_order_relaxed);
+}
+
 /* Whether the calling thread may write @slots slots the fast way; sets *ret_thread. */
 static inline __attribute__((always_inline)) bool tp_fast(struct tp_thread **ret_thread,
                                                           unsigned slots)
@@ -76,7 +82,7 @@ static inline __attribute__((always_inline)) bool tp_fast(struct tp_thread **ret
     struct tp_thread *t = tp_tls.thread;
 
     *ret_thread = t;
-    return tp_likely(t && t->slots && !(t->busy | t->careful) &&
+    return tp_likely(t && t->slots && !t->busy && !tp_is_careful(t) &&
                      t->cursor + t->open + slots + TP_RECORD_RESERVE < t->limit);
 }
 
@@ -113,7 +119,7 @@ static inline __attribute__((always_inline)) bool tp_record_end(unsigned kind, u
     uint64_t ticks = tp_ticks();
     struct tp_thread *t = tp_tls.thread;
 
-    if (tp_unlikely(!t || !t->slots || (t->busy | t->careful) || !t->depth[class_])) {
+    if (tp_unlikely(!t || !t->slots || t->busy || tp_is_careful(t) || !t->depth[class_])) {
         struct tp_record record = {
             .kind = (uint8_t)kind, .class_ = (uint8_t)class_, .role = TP_ROLE_END, .slots = 1};
         return tp_record_slow(&record, ticks);

@@ -74,30 +74,50 @@ void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t ent
     atomic_store_explicit(&e->state, TP_RING_USED, memory_order_release);
 }
 
-struct tp_thread *tp_thread_attach(void)
+static struct tp_thread *no_ring(struct tp_live *live)
 {
-    struct tp_live *live = tp_agent.live;
+    atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
+    return NULL;
+}
 
-    if (!live || tp_tls.ours || !tp_agent_arm())
-        return NULL;
+/* This thread's block with a ring in it. */
+static struct tp_thread *attach(struct tp_live *live)
+{
     struct tp_thread *t = tp_tls.thread;
+
+    if (!tp_agent_arm())
+        return NULL;
     if (!t || atomic_load_explicit(&t->state, memory_order_relaxed) != TP_THREAD_USED)
         t = claim_block(live);
-    if (!t) {
-        atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
-        return NULL;
-    }
+    if (!t)
+        return no_ring(live);
     tp_tls.thread = t;
-    if (t->busy) /* a signal handler, in the midst of this very function */
-        return NULL;
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
     int entry = claim_ring(live);
     if (entry >= 0)
         tp_thread_take_ring(live, t, (uint32_t)entry);
-    else
-        atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
-    return entry >= 0 ? t : NULL;
+    return entry >= 0 ? t : no_ring(live);
+}
+
+struct tp_thread *tp_thread_attach(void)
+{
+    struct tp_live *live = tp_agent.live;
+
+    if (!live || tp_tls.ours)
+        return NULL;
+    if (tp_tls.attaching) { /* a handler; one that has jumped out of here is forgotten after a while
+                             */
+        if (++tp_tls.attaching > 250)
+            tp_tls.attaching = 0;
+        return no_ring(live);
+    }
+    tp_tls.attaching = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    struct tp_thread *t = attach(live);
+    atomic_signal_fence(memory_order_seq_cst);
+    tp_tls.attaching = 0;
+    return t;
 }

@@ -32,16 +32,17 @@ struct tp_thread {
     uint64_t cursor; /* number of the next slot */
     uint64_t limit;  /* numbers below it may be written without asking the reader's side */
     struct tp_ring_header *ring;
-    uint32_t open;   /* begins written and not ended, all classes: each has one slot in reserve */
-    uint8_t busy;    /* between the first and the last store of a record */
-    uint8_t careful; /* skip or lost is not zero, or no ring: every record goes the slow way */
-    uint16_t nested_in_a_row;     /* records refused because busy was set */
-    uint32_t depth[TP_CLASS_END]; /* open by class */
-    uint32_t skip[TP_CLASS_END];  /* begins dropped and not yet ended, by class */
+    uint32_t open; /* begins written and not ended, all classes: each has one slot in reserve */
+    uint8_t busy;  /* between the first and the last store of a record */
+    _Atomic uint8_t
+        careful; /* skip or lost is not zero, or no ring: every record goes the slow way */
+    volatile uint16_t nested_in_a_row; /* records refused because busy was set */
+    uint32_t depth[TP_CLASS_END];      /* open by class */
+    uint32_t skip[TP_CLASS_END];       /* begins dropped and not yet ended, by class */
 
     /* what the next `lost` record says */
-    _Atomic uint64_t lost_count, lost_kinds;
-    uint64_t lost_first_ticks, lost_name_bytes;
+    _Atomic uint64_t lost_count, lost_kinds, lost_name_bytes;
+    uint64_t lost_first_ticks;
     _Atomic uint64_t dropped;
     uint32_t track, tid, index, entry; /* entry: of the current ring in the registry */
     uint64_t wake_at;                  /* cursor at which the drain is woken once */

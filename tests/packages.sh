@@ -33,7 +33,7 @@ as_root() {
     fi
 }
 
-# Packages still to install: `want CONDITION... -- PACKAGE...` adds the packages unless the condition holds.
+# Packages still to install. `want CONDITION... -- PACKAGE...` adds some unless the condition holds.
 missing=()
 want() {
     local condition=()
@@ -47,7 +47,8 @@ want() {
 
 install_missing() {
     [ ${#missing[@]} = 0 ] && return 0
-    command -v apt-get >/dev/null || die "needs these Debian packages or what they are called here: ${missing[*]}"
+    command -v apt-get >/dev/null ||
+        die "needs these Debian packages, or what they are called here: ${missing[*]}"
     [ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
         die "must be root, or have sudo, to install: ${missing[*]}"
     say "installing ${missing[*]}"
@@ -58,17 +59,13 @@ install_missing() {
     hash -r
 }
 
-installable() {
-    apt-cache show --no-all-versions "$1" 2>/dev/null | grep -q '^Package:'
-}
-
 new_enough_meson() {
     local version
     version=$("$1" --version 2>/dev/null) || return 1
     [ "${version%%.*}" -ge 1 ] 2>/dev/null
 }
 
-# Sets $meson. The system's comes first: another on PATH may belong to a Python that has nothing else.
+# Sets $meson. The system's comes first: another may belong to a Python that has nothing else.
 find_meson() {
     local candidate
     for candidate in /usr/bin/meson "$(command -v meson)" "$1/meson-venv/bin/meson"; do
@@ -80,7 +77,8 @@ find_meson() {
     return 1
 }
 
-# find_or_get_meson DIRECTORY: from the distribution, or, where that is older than 1.0, by pip into DIRECTORY.
+# find_or_get_meson DIRECTORY: the distribution's, or, where that is older than 1.0, by pip into
+# DIRECTORY.
 find_or_get_meson() {
     find_meson "$1" && return 0
     missing+=(meson)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""tally.py [--also-failed N] DIRECTORY...: count the subtests in what `meson test` left in these build directories.
+"""tally.py [--also-failed N] DIRECTORY...: count the subtests that `meson test` left there.
 
-Prints each failure, then one line alone: "N passed, N failed, N skipped". Exit status 1 when something failed or
-nothing ran.
+Prints each failure, then one line alone: "N passed, N failed, N skipped". Exit status 1 when
+something failed or nothing ran.
 """
 
 import glob

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a range costs: begin and end through NVTX, ITT and the C API, against the least that a recorder can do, two
- * readings of the TSC and two 32-byte stores. Both take turns in short chunks of CPU time, so that a busy neighbour slows
- * both, with a rest between, so that the drain keeps up; the lowest tenth of the chunks counts.
+ * What a range costs: begin and end through NVTX, ITT and the C API, against the least that a
+ * recorder can do, two readings of the TSC and two 32-byte stores. Both take turns in short chunks
+ * of CPU time, so that a busy neighbour slows both, with a rest between, so that the drain keeps
+ * up; the lowest tenth of the chunks counts.
  *
  *     LD_PRELOAD=libtpagent.so bench_ranges [THREADS [MILLIONS]]
  *
  * Without the agent the same lines show what the calls cost where no tool listens.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <x86intrin.h>
+
+#include "itt_stub.h"
+#include "tpagent.h"
 
 #ifdef HAVE_NVTX
 #include <nvtx3/nvToolsExt.h>
@@ -97,19 +102,76 @@ static void nvtx_prepare(void)
 }
 #endif
 
+static struct domain *itt_domain;
+static struct string_handle *itt_name;
+static const struct id no_id;
+
+static void itt_chunk(void)
+{
+    for (int i = 0; i < CHUNK; i++) {
+        itt_task_begin(itt_domain, no_id, no_id, itt_name);
+        itt_task_end(itt_domain);
+    }
+}
+
+/* Where no collector is named there is no stub to measure. */
+static bool load_itt(void)
+{
+    static bool tried, loaded;
+
+    if (!tried && load_collector()) {
+        itt_domain = itt_domain_create("bench");
+        itt_name = itt_string_handle_create("forward pass");
+        loaded = itt_domain && itt_name;
+    }
+    tried = true;
+    return loaded;
+}
+
+/* As PyTorch does: the string handle is asked for at each operator. */
+static void itt_by_text_chunk(void)
+{
+    for (int i = 0; i < CHUNK; i++) {
+        itt_task_begin(itt_domain, no_id, no_id, itt_string_handle_create("aten::add"));
+        itt_task_end(itt_domain);
+    }
+}
+
+static void api_chunk(void)
+{
+    for (int i = 0; i < CHUNK; i++) {
+        tpagent_begin("forward pass");
+        tpagent_end();
+    }
+}
+
+static void api_attribute_chunk(void)
+{
+    for (int i = 0; i < CHUNK; i++) {
+        struct tpagent_attribute attribute = tpagent_signed("step", i);
+        tpagent_begin_with("forward pass", &attribute, 1);
+        tpagent_end();
+    }
+}
+
 static const struct way {
+    bool (*wanted)(void);
     const char *name;
     chunk_function *chunk;
 } ways[] = {
+    {NULL, "api begin+end", api_chunk},
+    {NULL, "api begin+end, one attribute", api_attribute_chunk},
+    {load_itt, "itt task", itt_chunk},
+    {load_itt, "itt task, string asked for", itt_by_text_chunk},
 #ifdef HAVE_NVTX
-    {"nvtx push+pop", nvtx_chunk},
-    {"nvtx push+pop, 52 letters", nvtx_long_chunk},
+    {NULL, "nvtx push+pop", nvtx_chunk},
+    {NULL, "nvtx push+pop, 52 letters", nvtx_long_chunk},
     /* from here on the program uses domains */
-    {"nvtx push+pop in a domain", nvtx_domain_chunk},
-    {"nvtx push+pop, registered", nvtx_registered_chunk},
-    {"nvtx push+pop, domains used", nvtx_chunk},
+    {NULL, "nvtx push+pop in a domain", nvtx_domain_chunk},
+    {NULL, "nvtx push+pop, registered", nvtx_registered_chunk},
+    {NULL, "nvtx push+pop, domains used", nvtx_chunk},
 #endif
-    {NULL, NULL},
+    {NULL, NULL, NULL},
 };
 
 static uint64_t cpu_ns(void)
@@ -143,7 +205,8 @@ static int chunks;
 
 static struct result measure(chunk_function *chunk)
 {
-    double *bare = malloc((size_t)chunks * sizeof(*bare)), *way = malloc((size_t)chunks * sizeof(*way));
+    double *bare = malloc((size_t)chunks * sizeof(*bare)),
+           *way = malloc((size_t)chunks * sizeof(*way));
 
     bare_slots = aligned_alloc(4096, SLOTS * sizeof(*bare_slots));
     memset(bare_slots, 0, SLOTS * sizeof(*bare_slots));
@@ -192,8 +255,8 @@ static void report(const struct way *way, int threads)
         sum.bare_ns += all[i].result.bare_ns / threads;
         sum.way_ns += all[i].result.way_ns / threads;
     }
-    printf("%-30s %d thread%s %6.2f ns, bare %6.2f ns, ratio %.2f\n", way->name, threads, threads > 1 ? "s" : " ",
-           sum.way_ns, sum.bare_ns, sum.way_ns / sum.bare_ns);
+    printf("%-30s %d thread%s %6.2f ns, bare %6.2f ns, ratio %.2f\n", way->name, threads,
+           threads > 1 ? "s" : " ", sum.way_ns, sum.bare_ns, sum.way_ns / sum.bare_ns);
 }
 
 int main(int argc, char **argv)
@@ -208,6 +271,7 @@ int main(int argc, char **argv)
     nvtx_prepare();
 #endif
     for (const struct way *way = ways; way->name; way++)
-        report(way, threads);
+        if (!way->wanted || way->wanted())
+            report(way, threads);
     return 0;
 }

@@ -41,14 +41,16 @@ struct file {
 /* A track as it is replayed: what must come next, and the begins that are open. */
 struct track {
     uint32_t id;
-    uint64_t next; /* number of the next slot */
+    uint64_t next;    /* number of the next slot */
+    uint64_t dropped; /* records that found no room, as the ring or meta.jsonl says */
     uint64_t near_ticks;
     uint64_t (*open)[2 * TP_SLOT_WORDS];
     unsigned open_count, open_room;
 };
 
 struct counts {
-    uint64_t records, begins, ends, points, lost, missing, twice, unmatched, open, open_differs;
+    uint64_t records, begins, ends, points, lost, dropped, missing, twice, unmatched, open,
+        open_differs;
     uint64_t damaged, torn, unknown;
 };
 
@@ -339,6 +341,10 @@ static void read_segment(struct process *process, struct file *file)
     uint64_t at;
     int n;
 
+    if (file->size < TP_FILE_HEADER_BYTES) { /* killed between making it and its header */
+        process->counts.torn++;
+        return;
+    }
     if (tp_file_header_read(&header, file->bytes, file->size, TP_FILE_MAGIC, &diag) < 0) {
         complain(&diag, file->path);
         process->counts.damaged++;
@@ -370,6 +376,8 @@ static void take_ring(struct process *process, const struct tp_ring_view *view)
     struct track *track = track_of(process, view->track);
     uint64_t number = view->tail > track->next ? view->tail : track->next;
 
+    if (view->dropped > track->dropped)
+        track->dropped = view->dropped;
     if (number >= view->head)
         return;
     meet(process, track, number, view->head - number);
@@ -444,6 +452,25 @@ static void read_rings(struct process *process, const char *dir)
         take_ring(process, &rings[i].view);
 }
 
+/* What meta.jsonl says of records that found no room. */
+static void read_drops(struct process *process, const char *dir)
+{
+    struct file meta = {0};
+    unsigned track;
+    unsigned long long count;
+
+    if (file_open(&meta, dir, "meta.jsonl") < 0)
+        return;
+    for (char *line = meta.bytes; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        if (sscanf(line, "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring", &count) == 1)
+            process->counts.dropped += count;
+        else if (sscanf(line, "{\"t\":\"drop\",\"track\":%u,\"count\":%llu", &track, &count) == 2 &&
+                 count > track_of(process, track)->dropped)
+            track_of(process, track)->dropped = count;
+    }
+    file_close(&meta);
+}
+
 /* Where the rings are: beside the segments, or where the start line says. */
 static void ring_dir(const char *dir, char *ret_path, size_t size)
 {
@@ -472,6 +499,7 @@ static void print_summary(struct process *process)
         {"ends", c->ends},
         {"points", c->points},
         {"lost", c->lost},
+        {"dropped", c->dropped},
         {"missing", c->missing},
         {"twice", c->twice},
         {"unmatched", c->unmatched},
@@ -508,12 +536,23 @@ static void read_process(const char *dir)
     }
     ring_dir(dir, rings, sizeof(rings));
     read_rings(&process, rings);
-    for (unsigned i = 0; i < process.track_count; i++)
+    read_drops(&process, dir);
+    for (unsigned i = 0; i < process.track_count; i++) {
         process.counts.open += process.tracks[i].open_count;
+        process.counts.dropped += process.tracks[i].dropped;
+    }
     print_summary(&process);
     status |= process.counts.damaged != 0;
     tp_names_close(process.names);
     file_close(&names);
+}
+
+/* <pid>-<start in hex>: in the order of their starts. */
+static int by_start(const struct dirent **a, const struct dirent **b)
+{
+    const char *x = strchr((*a)->d_name, '-'), *y = strchr((*b)->d_name, '-');
+
+    return x && y && strcmp(x, y) ? strcmp(x, y) : strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* Process directories are those with a meta.jsonl, at most two levels down. */
@@ -528,7 +567,7 @@ static int read_tree(const char *dir, unsigned depth)
         read_process(strdup(dir));
         return 1;
     }
-    int n = depth ? scandir(dir, &entries, is_visible, alphasort) : 0;
+    int n = depth ? scandir(dir, &entries, is_visible, by_start) : 0;
     for (int i = 0; i < n; i++) {
         join_path(path, sizeof(path), dir, entries[i]->d_name);
         found += read_tree(path, depth - 1);

@@ -184,7 +184,7 @@ def main():
     t.check("errno is kept", same, program("errno"))
     t.check("the malloc family keeps its contracts", same, program("family"))
     t.check("forks, vforks, execs and spawns", same, program("forks"))
-    t.check("signals at 1 kHz on an alternate stack", same, program("signals"))
+    t.check("signals at 1 kHz on an alternate stack", same, program("signal_storm"))
     t.check("200 threads with small stacks, 2,000 in sequence", same, program("many_threads"))
     t.end()
 

@@ -1,54 +1,69 @@
 /* SPDX-License-Identifier: MIT
- * Runs a fuzz target over a corpus as an ordinary test: each file, and each file cut short at a few
- * places. Not crashing is the test. usage: replay FOLDER */
+ *
+ * Runs a fuzz target on every file of some folders, whole and cut short at a few places: a corpus as
+ * an ordinary test. Not crashing is the test.
+ *
+ *     fuzz_NAME_replay DIR...
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "fuzz.h"
 
-static int replay_file(const char *path)
+#define PARTS 8u
+
+/* In a block of its own size, so that a sanitizer sees the end. */
+static void run_part(const uint8_t *bytes, size_t size)
 {
+    uint8_t *copy = malloc(size ? size : 1);
+
+    if (!copy)
+        abort();
+    memcpy(copy, bytes, size);
+    LLVMFuzzerTestOneInput(copy, size);
+    free(copy);
+}
+
+static int run_file(const char *path)
+{
+    struct stat status;
     FILE *file = fopen(path, "rb");
 
-    if (!file)
-        return -1;
-    fseek(file, 0, SEEK_END);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    uint8_t *data = malloc(size + 1);
-    if (!data || fread(data, 1, size, file) != size)
-        abort();
-    fclose(file);
-    for (size_t part = 0; part <= 8; part++) {
-        uint8_t *copy =
-            malloc(size * part / 8 + 1); /* its own block, so that a sanitizer sees the end */
-        for (size_t i = 0; i < size * part / 8; i++)
-            copy[i] = data[i];
-        LLVMFuzzerTestOneInput(copy, size * part / 8);
-        free(copy);
+    if (!file || fstat(fileno(file), &status) || !S_ISREG(status.st_mode)) {
+        if (file)
+            fclose(file);
+        return 0;
     }
-    free(data);
-    return 0;
+    uint8_t *bytes = malloc((size_t)status.st_size + 1);
+    size_t size = bytes ? fread(bytes, 1, (size_t)status.st_size, file) : 0;
+    fclose(file);
+    fprintf(stderr, "%s\n", path); /* the last one printed is the one that failed */
+    for (unsigned part = 0; part <= PARTS; part++)
+        run_part(bytes, size * part / PARTS);
+    free(bytes);
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
-    char path[4096];
-    int count = 0;
+    int files = 0;
 
-    DIR *dir = argc == 2 ? opendir(argv[1]) : NULL;
-    if (!dir) {
-        fprintf(stderr, "usage: replay FOLDER\n");
-        return 2;
+    for (int i = 1; i < argc; i++) {
+        DIR *dir = opendir(argv[i]);
+        if (!dir) {
+            perror(argv[i]);
+            return 1;
+        }
+        for (struct dirent *entry; (entry = readdir(dir));) {
+            char path[4096];
+            snprintf(path, sizeof(path), "%s/%s", argv[i], entry->d_name);
+            files += run_file(path);
+        }
+        closedir(dir);
     }
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
-        count += replay_file(path) == 0;
-    }
-    closedir(dir);
-    printf("%d files replayed\n", count);
-    return count ? 0 : 1;
+    printf("%d files\n", files);
+    return files ? 0 : 1;
 }

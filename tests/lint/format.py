@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """clang-format agrees with every C file, shellcheck with every shell script."""
 
+import collections
 import os
+import re
 import shutil
 import subprocess
 
@@ -9,19 +11,24 @@ import lint
 
 
 def badly_formatted(top):
-    for name in lint.files(".c", ".h", under=[top + "/"]):
-        run = subprocess.run(
-            ["clang-format", "--dry-run", "--Werror", name], cwd=lint.ROOT, capture_output=True, text=True
-        )
-        if run.returncode:
-            yield f"{name}: {run.stderr.count('-Wclang-format-violations')} places differ from clang-format"
+    names = lint.files(".c", ".h", under=[top + "/"])
+    run = subprocess.run(
+        ["clang-format", "--dry-run", *names], cwd=lint.ROOT, capture_output=True, text=True
+    )
+    places = re.findall(r"^(.*?):\d+:\d+: .*Wclang-format-violations", run.stderr, re.MULTILINE)
+    for name, count in sorted(collections.Counter(places).items()):
+        yield f"{name}: {count} places differ from clang-format"
+    if run.returncode:
+        yield run.stderr
 
 
 def shell_scripts():
     for name in lint.files():
         if name.endswith(".sh"):
             yield name
-        elif "." not in os.path.basename(name) and lint.read(name)[:20].startswith(("#!/bin/bash", "#!/bin/sh")):
+        elif "." not in os.path.basename(name) and lint.read(name)[:20].startswith(
+            ("#!/bin/bash", "#!/bin/sh")
+        ):
             yield name
 
 
@@ -29,7 +36,10 @@ def shell_complaints():
     for name in shell_scripts():
         shell = [] if lint.read(name).startswith("#!") else ["-s", "bash"]
         run = subprocess.run(
-            ["shellcheck", "-S", "warning", "-f", "gcc", *shell, name], cwd=lint.ROOT, capture_output=True, text=True
+            ["shellcheck", "-S", "warning", "-f", "gcc", *shell, name],
+            cwd=lint.ROOT,
+            capture_output=True,
+            text=True,
         )
         yield from run.stdout.strip().split("\n") if run.returncode else []
 

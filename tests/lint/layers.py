@@ -37,7 +37,9 @@ LAYERS = {
 SHARED_BY_VIEWS = {"tools/tpreport/columns.h", "tools/tpreport/columns.def"}
 SEARCH = ["runtime", "agent", "tools/tpreport", "tools", ""]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-IO_CALL = re.compile(r"(?<![\w.>])(f?printf|fopen|fread|fwrite|fputs|puts|open|read|write|mmap)\s*\(")
+IO_CALL = re.compile(
+    r"(?<![\w.>])(f?printf|fopen|fread|fwrite|fputs|puts|open|read|write|mmap)\s*\("
+)
 
 
 def layer_of(path):
@@ -67,7 +69,11 @@ def verdict(path, target):
     layer, other = layer_of(path), layer_of(target)
     if room(path) and room(target) and room(path) != room(target):
         return "a source must not know another source"
-    if layer == "tools/tpreport/view" and other == "tools/tpreport" and target not in SHARED_BY_VIEWS:
+    if (
+        layer == "tools/tpreport/view"
+        and other == "tools/tpreport"
+        and target not in SHARED_BY_VIEWS
+    ):
         return "a view may include only the model's headers and columns.h"
     if other == layer or other in LAYERS[layer]:
         return None

@@ -32,7 +32,9 @@ def _walk():
     for folder, folders, names in os.walk(ROOT):
         below = os.path.relpath(folder, ROOT)
         folders[:] = [
-            f for f in folders if f != "__pycache__" and not (below == "." and f[:5] in ("build", ".git"))
+            f
+            for f in folders
+            if f != "__pycache__" and not (below == "." and f[:5] in ("build", ".git"))
         ]
         if below == "subprojects":
             folders[:] = [f for f in folders if f == "packagefiles"]

@@ -8,7 +8,7 @@ import subprocess
 
 import lint
 
-ROW = re.compile(r'^(TP_\w+)\((.*)\)\s*$', re.MULTILINE)
+ROW = re.compile(r"^(TP_\w+)\((.*)\)\s*$", re.MULTILINE)
 ARGUMENT = re.compile(r'"(?:[^"\\]|\\.)*"|[^,()"]+(?:\([^()]*\))?')
 
 
@@ -19,12 +19,22 @@ def rows(table):
     joined = re.sub(r",\s*\n\s*", ", ", text)
     joined = re.sub(r'"\s*\n\s*"', "", joined)
     for match in ROW.finditer(joined):
-        yield [argument.strip().strip('"') for argument in ARGUMENT.findall(match.group(2)) if argument.strip()]
+        yield [
+            argument.strip().strip('"')
+            for argument in ARGUMENT.findall(match.group(2))
+            if argument.strip()
+        ]
 
 
 def page(name):
     """A man page's text without its macros and escapes."""
-    text = lint.read(name).replace("\\-", "-").replace("\\(hy", "-").replace("\\&", "").replace("\\e", "\\")
+    text = (
+        lint.read(name)
+        .replace("\\-", "-")
+        .replace("\\(hy", "-")
+        .replace("\\&", "")
+        .replace("\\e", "\\")
+    )
     return re.sub(r"\\f[BIRP]", "", text)
 
 
@@ -44,7 +54,7 @@ def missing(table, document, words):
 
 
 def variable_words(row):
-    """TP_VAR(field, name, type, default, values, help): name, choices and a default worth naming."""
+    """TP_VAR(field, name, type, default, values, help): name, choices, default."""
     _, name, kind, fallback, values = row[:5] if len(row) > 5 else [*row[:3], "", row[3]]
     words = [name]
     if kind == "CHOICE":
@@ -93,7 +103,10 @@ def readme_commands():
 
 def groff_warnings(document):
     run = subprocess.run(
-        ["groff", "-man", "-Tutf8", "-ww", "-z", document], cwd=lint.ROOT, capture_output=True, text=True
+        ["groff", "-man", "-Tutf8", "-ww", "-z", document],
+        cwd=lint.ROOT,
+        capture_output=True,
+        text=True,
     )
     yield from run.stderr.strip().split("\n") if run.stderr.strip() else []
 
@@ -107,7 +120,9 @@ TABLES = [
 for table, document, words in TABLES:
     if os.path.isfile(os.path.join(lint.ROOT, table)):
         lint.check(f"{document} names every row of {table}", missing(table, document, words))
-for document in lint.files(".1", ".5", ".7", "README.md", under=["agent/", "runtime/", "tools/", "README.md"]):
+for document in lint.files(
+    ".1", ".5", ".7", "README.md", under=["agent/", "runtime/", "tools/", "README.md"]
+):
     lint.check(f"{document} names no variable that does not exist", unknown_variables(document))
     if document.endswith("README.md"):
         continue

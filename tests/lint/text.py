@@ -50,7 +50,9 @@ def blanks():
 
 def machine_paths():
     for name in lint.files():
-        if name.startswith(DATA) or not (name.endswith(SOURCES + (".md", ".txt", ".1", ".5", ".7")) or is_script(name)):
+        if name.startswith(DATA) or not (
+            name.endswith(SOURCES + (".md", ".txt", ".1", ".5", ".7")) or is_script(name)
+        ):
             continue
         for number, line in enumerate(lint.read(name).split("\n"), 1):
             if MACHINE_PATH.search(line):

@@ -42,10 +42,11 @@ START_TEST(other_files_are_described)
     struct tp_diag diag;
 
     ck_assert_int_eq(open_text(&input, "\x1f\x8b gzip", &diag), -TP_EFOREIGN);
-    ck_assert_str_eq(diag.text,
-                     "it begins with \"\\u001f\xef\xbf\xbd gzip\"; expected an event list in JSON");
+    ck_assert_str_eq(diag.text, "it begins with \"\\u001f\xef\xbf\xbd gzip\"; expected a recording "
+                                "of tpagent, an event list in JSON");
     ck_assert_int_eq(open_text(&input, "", &diag), -TP_EFOREIGN);
-    ck_assert_str_eq(diag.text, "it is empty; expected an event list in JSON");
+    ck_assert_str_eq(diag.text,
+                     "it is empty; expected a recording of tpagent, an event list in JSON");
     ck_assert_int_eq(open_text(&input, "{\"traceEvents\": []}", &diag), -TP_EFOREIGN);
     tp_input_close(&input);
 }
@@ -82,7 +83,8 @@ START_TEST(reading_goes_on_behind_the_head)
 {
     struct tp_input input;
     struct tp_diag diag;
-    size_t size = TP_INPUT_HEAD + 5000, offset = 0;
+    size_t size = TP_INPUT_HEAD + 5000;
+    uint64_t offset = 0;
     char *text = malloc(size + 1), buffer[3000];
 
     memset(text, ' ', size);

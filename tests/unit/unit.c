@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static unsigned allocations, fail_from;
+static _Atomic unsigned allocations, fail_from;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -15,8 +15,9 @@ void *__wrap_realloc(void *old, size_t size);
 
 static bool allowed(void)
 {
-    allocations++;
-    return !fail_from || allocations < fail_from;
+    unsigned number = ++allocations;
+
+    return !fail_from || number < fail_from;
 }
 
 void *__wrap_malloc(size_t size)

@@ -1,54 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* A profiling timer at 1 kHz whose handler runs on its own stack, while allocations go on; and a
- * handler that jumps away. */
-#include <pthread.h>
-#include <setjmp.h>
+/*
+ * Ranges on a thread, and ranges in the handler of a timer that interrupts it all the time: also in
+ * the midst of a record. Prints how many calls there were.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
-#include <time.h>
 
-static volatile sig_atomic_t ticks;
-static sigjmp_buf back;
+#include "tpagent.h"
 
-static void on_tick(int number)
+static volatile unsigned long handler_calls;
+
+static void on_timer(int number)
 {
     (void)number;
-    ticks++;
+    tpagent_begin("in the handler");
+    tpagent_begin("deeper in the handler");
+    tpagent_end();
+    tpagent_end();
+    handler_calls += 4;
 }
 
-static void jump_away(int number)
+int main(int argc, char **argv)
 {
-    (void)number;
-    siglongjmp(back, 1);
-}
+    unsigned long pairs = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000000, calls = 0;
+    struct itimerval timer = {{0, 50}, {0, 50}}, stop = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
 
-int main(void)
-{
-    static char stack[65536];
-    stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
-    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
-    struct itimerval timer = {{0, 1000}, {0, 1000}};
-    unsigned long sum = 0;
-    volatile int jumps = 0;
-
-    sigaltstack(&alternate, NULL);
-    sigaction(SIGPROF, &action, NULL);
-    setitimer(ITIMER_PROF, &timer, NULL);
-    while (ticks < 200) {
-        void *p = malloc(1 + sum % 3000);
-        sum++;
-        free(p);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    for (unsigned long i = 0; i < pairs; i++) {
+        tpagent_begin("outer");
+        tpagent_begin("inner");
+        tpagent_end();
+        tpagent_end();
+        calls += 4;
     }
-    timer = (struct itimerval){{0, 0}, {0, 0}};
-    setitimer(ITIMER_PROF, &timer, NULL);
-    signal(SIGUSR1, jump_away);
-    for (volatile int i = 0; i < 100; i++)
-        if (!sigsetjmp(back, 1))
-            raise(SIGUSR1);
-        else
-            jumps++;
-    printf("%d %d\n", ticks >= 200, jumps);
-    return 0;
+    setitimer(ITIMER_REAL, &stop, NULL);
+    printf("calls %lu\n", calls + handler_calls);
+    fprintf(stderr, "%lu of them in the handler\n", handler_calls);
+    return handler_calls == 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "columns.h"
 #include "model/tree.h"
@@ -95,6 +96,7 @@ static int open_inputs(struct tp_run *run, struct tp_diag *diag)
         int result = tp_input_open(&run->inputs[i], paths[i], &run->options->selection, diag);
         if (result < 0)
             return result;
+        run->inputs[i].progress = &run->progress;
         run->input_count++;
     }
     return 0;
@@ -122,10 +124,12 @@ int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
         if (!result)
             result = tp_tree_build(&run->list, diag);
         if (result < 0) {
+            tp_progress_end(&run->progress);
             tp_diag_at(diag, input->path);
             return result;
         }
     }
+    tp_progress_end(&run->progress);
     return 0;
 }
 
@@ -168,6 +172,7 @@ static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages
         if (result < 0)
             tp_diag_at(diag, input->path);
     }
+    tp_progress_end(&run->progress);
     if (result < 0) {
         tp_averages_destroy(*ret_averages);
         *ret_averages = NULL;
@@ -350,6 +355,7 @@ int tp_command_trace(struct tp_run *run, struct tp_diag *diag)
 int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag)
 {
     run->output = output;
+    tp_progress_init(&run->progress, STDERR_FILENO);
     int result = open_inputs(run, diag);
     if (!result)
         result = commands[run->options->command].function(run, diag);

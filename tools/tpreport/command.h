@@ -20,6 +20,7 @@ struct tp_run {
     struct tp_event_list list;
     struct tp_input *inputs; /* all open */
     int input_count;
+    struct tp_progress progress;
     struct tp_buffer notes;     /* lines for stderr: what was lost */
     struct tp_buffer recording; /* what inputs say of themselves, as JSON; empty: nothing */
     bool is_partial;        /* exit status 3 */

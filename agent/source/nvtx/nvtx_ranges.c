@@ -50,12 +50,16 @@ static inline int push(const struct tp_scope *domain, uint32_t name)
     return level;
 }
 
+static __attribute__((noinline)) int push_text(const char *message)
+{
+    uint32_t name = message ? tp_intern_known(TP_NAME_TEXT, message) : TP_NAME_NONE;
+
+    return push(NULL, tp_likely(name) ? name : tp_scope_text(NULL, message));
+}
+
 int tp_nvtx_push(const char *message)
 {
-    if (tp_unlikely(!tp_may_record()))
-        return TP_NVTX_NOT_TRACKED;
-    uint32_t name = message ? tp_intern_known(TP_NAME_TEXT, message) : TP_NAME_NONE;
-    return push(NULL, tp_likely(name) ? name : tp_scope_text(NULL, message));
+    return tp_may_record() ? push_text(message) : TP_NVTX_NOT_TRACKED;
 }
 
 int tp_nvtx_push_wide(const wchar_t *message)
@@ -186,18 +190,23 @@ static int pop_in_domain(const struct tp_scope *domain, uint32_t depth)
     return same;
 }
 
-int tp_nvtx_domain_pop(const struct tp_scope *domain)
+static __attribute__((noinline)) int pop(const struct tp_scope *domain, uint32_t depth)
 {
-    uint32_t depth = tp_record_depth(TP_CLASS_NVTX);
-
-    if (!depth)
-        return tp_recording() ? TP_NVTX_NO_RANGE : TP_NVTX_NOT_TRACKED;
     if (has_domains)
         return pop_in_domain(domain, depth);
     if (domain)
         return TP_NVTX_NO_RANGE;
     tp_record_end(TP_EVENT_NVTX_POP, TP_CLASS_NVTX);
     return (int)depth - 1;
+}
+
+int tp_nvtx_domain_pop(const struct tp_scope *domain)
+{
+    uint32_t depth = tp_record_depth(TP_CLASS_NVTX);
+
+    if (tp_unlikely(!depth))
+        return tp_is_off() ? TP_NVTX_NOT_TRACKED : TP_NVTX_NO_RANGE;
+    return pop(domain, depth);
 }
 
 int tp_nvtx_pop(void)

@@ -6,9 +6,10 @@
 #include <string.h>
 
 /*
- * CPython tells an audit hook about each import, and much else, before it happens. The hook can't be removed
- * and must cost next to nothing: it compares one word, then asks the loader whether anything was loaded
- * since it last looked. It answers 0 always, and touches nothing of the interpreter.
+ * CPython tells an audit hook about each import, and much else, before it happens. The hook can't
+ * be removed and must cost next to nothing: it compares one word, then asks the loader whether
+ * anything was loaded since it last looked. It answers 0 always, and touches nothing of the
+ * interpreter.
  */
 
 static int take_count(struct dl_phdr_info *info, size_t size, void *ret_count)

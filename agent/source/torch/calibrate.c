@@ -6,9 +6,9 @@
 #include "record.h"
 
 /*
- * When calibration runs: in a pending call of the interpreter, which is on its main thread, between two
- * bytecodes, with its lock held. Asking for one needs neither the lock nor memory, so operators, the audit
- * hook and the drain all ask while it is wanted:
+ * When calibration runs: in a pending call of the interpreter, which is on its main thread, between
+ * two bytecodes, with its lock held. Asking for one needs neither the lock nor memory, so
+ * operators, the audit hook and the drain all ask while it is wanted:
  *
  *   NOT_YET -> WANTED -> ASKED -> DONE | GIVEN_UP
  *                 ^---------'  not a good moment: somebody asks again
@@ -58,11 +58,13 @@ static void publish(const struct tp_torch_search *search)
     tp_torch.flags = tp_torch.wanted & ~search->found.has ? TP_OP_NO_DETAILS : 0;
     /* a stop that came meanwhile stays */
     atomic_compare_exchange_strong(&tp_torch.how, &early,
-                                   (tp_torch.wanted & ~search->found.has) == 0 && (search->found.has & TP_TORCH_HAS_NAME) &&
+                                   (tp_torch.wanted & ~search->found.has) == 0 &&
+                                           (search->found.has & TP_TORCH_HAS_NAME) &&
                                            !search->found.old_strings
                                        ? TP_TORCH_WHOLLY
                                        : TP_TORCH_PARTLY);
-    atomic_store(&tp_torch.reason, tp_torch.wanted & ~search->found.has ? "not all fields were found" : NULL);
+    atomic_store(&tp_torch.reason,
+                 tp_torch.wanted & ~search->found.has ? "not all fields were found" : NULL);
     atomic_store(&tp_torch.state, TP_TORCH_FULL);
 }
 
@@ -90,11 +92,13 @@ static bool search_all(const struct tp_python *python, struct tp_py_object *torc
 }
 
 /* Returns what calibration is to be from now on. */
-static enum tp_torch_calibration attempt(const struct tp_python *python, struct tp_torch_thread *self)
+static enum tp_torch_calibration attempt(const struct tp_python *python,
+                                         struct tp_torch_thread *self)
 {
     struct tp_py_object *torch = tp_python_module(python, "torch");
     struct tp_torch_search search = {.probe = TP_TORCH_PROBES};
-    const char *reason = torch == NULL ? "torch is being imported" : tp_torch_probe_moment(python, torch);
+    const char *reason =
+        torch == NULL ? "torch is being imported" : tp_torch_probe_moment(python, torch);
     bool seen;
 
     if (reason != NULL) {
@@ -110,7 +114,8 @@ static enum tp_torch_calibration attempt(const struct tp_python *python, struct 
         atomic_store(&tp_torch.reason, "torch does not report the operators of the main thread");
         return TP_TORCH_WANTED;
     }
-    if ((tp_torch.wanted & ~search.found.has) && atomic_fetch_add(&tp_torch.attempts, 1) + 1 < ATTEMPTS)
+    if ((tp_torch.wanted & ~search.found.has) &&
+        atomic_fetch_add(&tp_torch.attempts, 1) + 1 < ATTEMPTS)
         return TP_TORCH_WANTED;
     publish(&search);
     return TP_TORCH_DONE;

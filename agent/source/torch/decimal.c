@@ -6,8 +6,8 @@
 
 /*
  * Doubles as text without stdio, which may take memory and follows the user's locale. The value is
- * mantissa * 2^power exactly; as an integer of at most 770 decimal digits it is written out in full and then
- * rounded to 17 digits, ties to even. Slow, exact, and only for values not seen before.
+ * mantissa * 2^power exactly; as an integer of at most 770 decimal digits it is written out in full
+ * and then rounded to 17 digits, ties to even. Slow, exact, and only for values not seen before.
  */
 
 enum {
@@ -49,7 +49,8 @@ static size_t write_digits(const struct natural *number, char *digits)
     return count;
 }
 
-/* Keeps DIGITS of @count digits. Returns 1 when rounding up made one more digit before the point. */
+/* Keeps DIGITS of @count digits. Returns 1 when rounding up made one more digit before the point.
+ */
 static int round_digits(char *digits, size_t count)
 {
     bool up, exact = true;

@@ -20,20 +20,24 @@ static void put_numbers(struct tp_text *text, const int64_t *numbers, size_t cou
 }
 
 /* A list with an undefined tensor in it is shown as unknown. */
-static bool all_readable(const struct tp_torch_layout *layout, const unsigned char *elements, size_t count)
+static bool all_readable(const struct tp_torch_layout *layout, const unsigned char *elements,
+                         size_t count)
 {
     struct tp_torch_tensor tensor;
 
     for (size_t i = 0; i < count; i++)
-        if (!tp_torch_tensor_read(layout, tp_torch_pointer(elements, i * TP_TORCH_INPUT_BYTES), &tensor))
+        if (!tp_torch_tensor_read(layout, tp_torch_pointer(elements, i * TP_TORCH_INPUT_BYTES),
+                                  &tensor))
             return false;
     return true;
 }
 
-static enum tp_torch_list list_kind(const struct tp_torch_layout *layout, const unsigned char *input,
-                                    const unsigned char **ret_elements, size_t *ret_count)
+static enum tp_torch_list list_kind(const struct tp_torch_layout *layout,
+                                    const unsigned char *input, const unsigned char **ret_elements,
+                                    size_t *ret_count)
 {
-    enum tp_torch_list kind = tp_torch_list_read(layout, tp_torch_pointer(input, 0), ret_elements, ret_count);
+    enum tp_torch_list kind =
+        tp_torch_list_read(layout, tp_torch_pointer(input, 0), ret_elements, ret_count);
 
     if (kind == TP_TORCH_LIST_TENSORS && !all_readable(layout, *ret_elements, *ret_count))
         return TP_TORCH_LIST_OTHER;
@@ -63,7 +67,8 @@ static void put_dims(const struct tp_torch_layout *layout, struct tp_text *text,
         return;
     }
     tp_text_char(text, '[');
-    if (value == TP_TORCH_LIST && list_kind(layout, input, &elements, &count) == TP_TORCH_LIST_TENSORS) {
+    if (value == TP_TORCH_LIST &&
+        list_kind(layout, input, &elements, &count) == TP_TORCH_LIST_TENSORS) {
         for (size_t i = 0; i < count; i++) {
             if (i != 0)
                 tp_text_char(text, ',');
@@ -73,7 +78,8 @@ static void put_dims(const struct tp_torch_layout *layout, struct tp_text *text,
     tp_text_char(text, ']');
 }
 
-static void put_type(const struct tp_torch_layout *layout, struct tp_text *text, const unsigned char *input)
+static void put_type(const struct tp_torch_layout *layout, struct tp_text *text,
+                     const unsigned char *input)
 {
     enum tp_torch_value value = tp_torch_value_of(layout, input);
     const char *name = "";
@@ -101,7 +107,8 @@ static void put_type(const struct tp_torch_layout *layout, struct tp_text *text,
 }
 
 size_t tp_torch_describe_shapes(const struct tp_torch_layout *layout, bool strides,
-                                const unsigned char *inputs, size_t count, char *buffer, size_t size)
+                                const unsigned char *inputs, size_t count, char *buffer,
+                                size_t size)
 {
     struct tp_text text;
 
@@ -155,7 +162,8 @@ static void put_complex(struct tp_text *text, const unsigned char *value)
 }
 
 /* False for a value that has no text. */
-static bool put_scalar(const struct tp_torch_layout *layout, struct tp_text *text, const unsigned char *input)
+static bool put_scalar(const struct tp_torch_layout *layout, struct tp_text *text,
+                       const unsigned char *input)
 {
     double number;
 
@@ -180,7 +188,8 @@ static bool put_scalar(const struct tp_torch_layout *layout, struct tp_text *tex
     }
 }
 
-static void put_value(const struct tp_torch_layout *layout, struct tp_text *text, const unsigned char *input)
+static void put_value(const struct tp_torch_layout *layout, struct tp_text *text,
+                      const unsigned char *input)
 {
     const unsigned char *elements;
     size_t count;
@@ -189,7 +198,8 @@ static void put_value(const struct tp_torch_layout *layout, struct tp_text *text
         put_scalar(layout, text, input);
         return;
     }
-    if (tp_torch_list_read(layout, tp_torch_pointer(input, 0), &elements, &count) != TP_TORCH_LIST_SCALARS)
+    if (tp_torch_list_read(layout, tp_torch_pointer(input, 0), &elements, &count) !=
+        TP_TORCH_LIST_SCALARS)
         return;
     tp_text_char(text, '[');
     for (size_t i = 0; i < count; i++) {

@@ -3,8 +3,8 @@
 #define TP_TORCH_FAST_H
 
 /*
- * The halves of names.c and inputs.c that run at every operator: finding in the thread's caches what the
- * thread has seen before. No text, no lock, no call.
+ * The halves of names.c and inputs.c that run at every operator: finding in the thread's caches
+ * what the thread has seen before. No text, no lock, no call.
  */
 
 #include <string.h>
@@ -27,8 +27,9 @@ static inline uint64_t tp_torch_mix(uint64_t hash, uint64_t a, uint64_t b)
 }
 
 /*
- * Whether two texts are equal. memcmp costs a call; most names are short. Of each, 8 bytes can be read whatever
- * the size: a string of C++ has room for 16 inside itself, and so has an entry's text.
+ * Whether two texts are equal. memcmp costs a call; most names are short. Of each, 8 bytes can be
+ * read whatever the size: a string of C++ has room for 16 inside itself, and so has an entry's
+ * text.
  */
 static inline bool tp_torch_same(const char *a, const char *b, size_t size)
 {
@@ -42,7 +43,8 @@ static inline bool tp_torch_same(const char *a, const char *b, size_t size)
     return memcmp(a, b, size) == 0;
 }
 
-static inline struct tp_torch_name_entry *tp_torch_name_slot(struct tp_torch_thread *self, uint64_t key)
+static inline struct tp_torch_name_entry *tp_torch_name_slot(struct tp_torch_thread *self,
+                                                             uint64_t key)
 {
     return &self->names[(key * TP_TORCH_MIX_B) >> 56];
 }
@@ -50,7 +52,8 @@ static inline struct tp_torch_name_entry *tp_torch_name_slot(struct tp_torch_thr
 _Static_assert(TP_TORCH_NAME_ENTRIES == 256, "the slot is 8 bits of the product");
 
 /* Id of a name whose texts are strings of C++. */
-static inline uint32_t tp_torch_name_id(struct tp_torch_thread *self, const struct tp_torch_name *name)
+static inline uint32_t tp_torch_name_id(struct tp_torch_thread *self,
+                                        const struct tp_torch_name *name)
 {
     uint64_t key = (uint64_t)(uintptr_t)name->key;
     const struct tp_torch_name_entry *entry = tp_torch_name_slot(self, key);
@@ -58,17 +61,18 @@ static inline uint32_t tp_torch_name_id(struct tp_torch_thread *self, const stru
     if (TP_LIKELY(entry->key == key && entry->name_length == name->name_length &&
                   entry->overload_length == name->overload_length &&
                   tp_torch_same(entry->text, name->name, name->name_length) &&
-                  tp_torch_same(entry->text + name->name_length + 1, name->overload, name->overload_length)))
+                  tp_torch_same(entry->text + name->name_length + 1, name->overload,
+                                name->overload_length)))
         return entry->id;
     return tp_torch_name_look(self, name);
 }
 
 /*
- * All words of a tensor that decide what its text says, and some that do not; whether they make sense is
- * asked when the text is made.
+ * All words of a tensor that decide what its text says, and some that do not; whether they make
+ * sense is asked when the text is made.
  */
-static inline uint64_t tp_torch_mix_tensor(const struct tp_torch_layout *layout, bool strides, uint64_t hash,
-                                           const unsigned char *impl)
+static inline uint64_t tp_torch_mix_tensor(const struct tp_torch_layout *layout, bool strides,
+                                           uint64_t hash, const unsigned char *impl)
 {
     uint64_t rank, keys;
     const unsigned char *sizes;
@@ -81,7 +85,8 @@ static inline uint64_t tp_torch_mix_tensor(const struct tp_torch_layout *layout,
     hash = tp_torch_mix(hash, tp_torch_word(impl, layout->dtype), keys + rank);
     if (TP_UNLIKELY(rank > TP_TORCH_MAX_RANK))
         return hash;
-    sizes = rank <= TP_TORCH_INLINE_RANK ? impl + layout->sizes : tp_torch_pointer(impl, layout->sizes);
+    sizes =
+        rank <= TP_TORCH_INLINE_RANK ? impl + layout->sizes : tp_torch_pointer(impl, layout->sizes);
     for (at = 0; at + 1 < rank; at += 2)
         hash = tp_torch_mix(hash, tp_torch_word(sizes, at * 8), tp_torch_word(sizes, at * 8 + 8));
     hash = tp_torch_mix(hash, at < rank ? tp_torch_word(sizes, at * 8) : 0,
@@ -116,10 +121,9 @@ static inline uint64_t tp_torch_inputs_hash(const struct tp_torch_layout *layout
 }
 
 /* The cache entry of an operator's inputs; NULL when there is none to be had. */
-static inline const struct tp_torch_input_entry *tp_torch_inputs_find(struct tp_torch_thread *self,
-                                                                      const struct tp_torch_layout *layout,
-                                                                      bool all, const unsigned char *inputs,
-                                                                      size_t count)
+static inline const struct tp_torch_input_entry *
+tp_torch_inputs_find(struct tp_torch_thread *self, const struct tp_torch_layout *layout, bool all,
+                     const unsigned char *inputs, size_t count)
 {
     struct tp_torch_input_entry *entry;
     uint64_t hash;

@@ -4,9 +4,9 @@
 #include "record.h"
 
 /*
- * A program calls an operator with the same shapes again and again. So the inputs' raw words are hashed, and
- * the hash is looked up in the thread's cache (fast.h); texts are made, and interned, only for what the thread
- * has not seen. Everything that a text is made from goes into the hash.
+ * A program calls an operator with the same shapes again and again. So the inputs' raw words are
+ * hashed, and the hash is looked up in the thread's cache (fast.h); texts are made, and interned,
+ * only for what the thread has not seen. Everything that a text is made from goes into the hash.
  */
 
 enum {
@@ -29,7 +29,8 @@ bool tp_torch_tensor_read(const struct tp_torch_layout *layout, const unsigned c
     if (TP_UNLIKELY((flags & TP_TORCH_FLAG_SYMBOLIC) || (keys & layout->keys_opaque) ||
                     rank > TP_TORCH_MAX_RANK))
         return false;
-    if (TP_UNLIKELY(layout->opaque_class != NULL && tp_torch_pointer(impl, 0) == layout->opaque_class))
+    if (TP_UNLIKELY(layout->opaque_class != NULL &&
+                    tp_torch_pointer(impl, 0) == layout->opaque_class))
         return false;
     policy = flags & TP_TORCH_FLAG_POLICY;
     if (TP_UNLIKELY(policy == TP_TORCH_POLICY_SIZES && (flags & TP_TORCH_FLAG_PYTHON_SIZES)))
@@ -53,8 +54,9 @@ bool tp_torch_tensor_read(const struct tp_torch_layout *layout, const unsigned c
     return true;
 }
 
-enum tp_torch_list tp_torch_list_read(const struct tp_torch_layout *layout, const unsigned char *list,
-                                      const unsigned char **ret_elements, size_t *ret_count)
+enum tp_torch_list tp_torch_list_read(const struct tp_torch_layout *layout,
+                                      const unsigned char *list, const unsigned char **ret_elements,
+                                      size_t *ret_count)
 {
     const unsigned char *begin = tp_torch_pointer(list, layout->list_elements);
     const unsigned char *end = tp_torch_pointer(list, layout->list_elements + 8u);
@@ -109,19 +111,22 @@ uint64_t tp_torch_inputs_mix_list(const struct tp_torch_layout *layout, bool all
         if (kind == TP_TORCH_LIST_TENSORS)
             hash = tp_torch_mix_tensor(layout, all, hash, tp_torch_pointer(elements, 0));
         else
-            hash = tp_torch_inputs_mix_scalar(layout, hash, tp_torch_value_of(layout, elements), elements);
+            hash = tp_torch_inputs_mix_scalar(layout, hash, tp_torch_value_of(layout, elements),
+                                              elements);
     }
     return hash;
 }
 
 __attribute__((noinline, cold)) bool tp_torch_inputs_learn(struct tp_torch_thread *self,
-                                                           const unsigned char *inputs, size_t count,
+                                                           const unsigned char *inputs,
+                                                           size_t count,
                                                            struct tp_torch_input_entry *entry)
 {
     const struct tp_torch_layout *layout = &tp_torch.found;
     bool all = tp_torch.shapes == TP_TORCH_SHAPES_ALL;
     bool strides = all && (layout->has & TP_TORCH_HAS_STRIDES);
-    size_t length = tp_torch_describe_shapes(layout, strides, inputs, count, self->text, sizeof self->text);
+    size_t length =
+        tp_torch_describe_shapes(layout, strides, inputs, count, self->text, sizeof self->text);
 
     if (length == 0)
         return false;

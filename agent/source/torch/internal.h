@@ -62,9 +62,10 @@ enum tp_torch_how {
 
 struct tp_torch {
     /* read at every operator */
-    _Alignas(64) _Atomic uint8_t how; /* enum tp_torch_how; from PARTLY on found never changes again */
-    uint8_t shapes;               /* enum tp_torch_shapes, OFF also where the inputs cannot be read */
-    uint8_t flags;                /* of every operator: TP_OP_NO_DETAILS when a wanted field was not found */
+    _Alignas(
+        64) _Atomic uint8_t how; /* enum tp_torch_how; from PARTLY on found never changes again */
+    uint8_t shapes; /* enum tp_torch_shapes, OFF also where the inputs cannot be read */
+    uint8_t flags;  /* of every operator: TP_OP_NO_DETAILS when a wanted field was not found */
     struct tp_torch_layout found;
 
     struct tp_torch_options options;
@@ -92,7 +93,8 @@ void tp_torch_notice(void);
 
 /* ---- audit.c ---- */
 
-/** tp_torch_audit_install - ask CPython, not yet started, to tell us about imports. False: no CPython here. */
+/** tp_torch_audit_install - ask CPython, not yet started, to tell us about imports. False: no
+ * CPython here. */
 bool tp_torch_audit_install(void);
 
 /** tp_torch_audit_mapped - path of the mapped libtorch_cpu, into @path; false when there is none */
@@ -103,7 +105,8 @@ bool tp_torch_audit_mapped(char *path, size_t size);
 /**
  * tp_torch_calibrate_ask - have calibration run on the interpreter's main thread, soon
  *
- * Context: hook, drain, audit hook. Needs no interpreter lock; does nothing unless calibration is wanted.
+ * Context: hook, drain, audit hook. Needs no interpreter lock; does nothing unless calibration is
+ * wanted.
  */
 void tp_torch_calibrate_ask(void);
 
@@ -143,23 +146,26 @@ struct tp_torch_thread {
     uint32_t depth;         /* operators open and recorded */
     uint32_t until_ask;     /* operators until calibration is asked for again */
     uint32_t ask_interval;
-    bool quiet; /* the operators of this moment are our own */
-    bool used;  /* was somebody's, some time */
+    bool quiet;                                    /* the operators of this moment are our own */
+    bool used;                                     /* was somebody's, some time */
     _Alignas(64) const void *open[TP_TORCH_DEPTH]; /* their records */
     _Alignas(64) struct tp_torch_name_entry names[TP_TORCH_NAME_ENTRIES];
     struct tp_torch_input_entry inputs[TP_TORCH_INPUT_ENTRIES];
     char text[TP_TORCH_TEXT_BYTES];
 };
 
-extern _Thread_local struct tp_torch_thread *tp_torch_self __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct tp_torch_thread *tp_torch_self
+    __attribute__((tls_model("initial-exec")));
 
-/** tp_torch_thread_init - reserve the memory for all threads. Return: 0 or -ENOMEM. Context: start. */
+/** tp_torch_thread_init - reserve the memory for all threads. Return: 0 or -ENOMEM. Context: start.
+ */
 int tp_torch_thread_init(void);
 
 /** tp_torch_thread_claim - the calling thread's caches; NULL when all are taken. Context: hook. */
 struct tp_torch_thread *tp_torch_thread_claim(void);
 
-/** tp_torch_thread_forget - empty all caches and free those of other threads. Context: fork child. */
+/** tp_torch_thread_forget - empty all caches and free those of other threads. Context: fork child.
+ */
 void tp_torch_thread_forget(void);
 
 /* ---- names.c ---- */
@@ -172,13 +178,15 @@ struct tp_torch_name {
     size_t overload_length;
 };
 
-/** tp_torch_name_look - id of any name; slower than the look of fast.h. @self may be NULL. Context: hook. */
+/** tp_torch_name_look - id of any name; slower than the look of fast.h. @self may be NULL. Context:
+ * hook. */
 uint32_t tp_torch_name_look(struct tp_torch_thread *self, const struct tp_torch_name *name);
 
 /* ---- inputs.c ---- */
 
 /**
- * tp_torch_inputs_learn - make the texts that describe an operator's inputs, and give @entry their ids
+ * tp_torch_inputs_learn - make the texts that describe an operator's inputs, and give @entry their
+ * ids
  * @inputs: @count inputs of TP_TORCH_INPUT_BYTES each
  *
  * Context: hook. The layout has TP_TORCH_HAS_INPUTS and TP_TORCH_HAS_SIZES.
@@ -214,8 +222,9 @@ enum tp_torch_list {
 };
 
 /** tp_torch_list_read - elements of a list and what its profiler calls it */
-enum tp_torch_list tp_torch_list_read(const struct tp_torch_layout *layout, const unsigned char *list,
-                                      const unsigned char **ret_elements, size_t *ret_count);
+enum tp_torch_list tp_torch_list_read(const struct tp_torch_layout *layout,
+                                      const unsigned char *list, const unsigned char **ret_elements,
+                                      size_t *ret_count);
 
 static inline uint64_t tp_torch_word(const unsigned char *object, size_t offset)
 {
@@ -248,13 +257,15 @@ static inline enum tp_torch_value tp_torch_value_of(const struct tp_torch_layout
  * Return: bytes of text in @buffer, 0 when it did not fit.
  */
 size_t tp_torch_describe_shapes(const struct tp_torch_layout *layout, bool strides,
-                                const unsigned char *inputs, size_t count, char *buffer, size_t size);
+                                const unsigned char *inputs, size_t count, char *buffer,
+                                size_t size);
 size_t tp_torch_describe_inputs(const struct tp_torch_layout *layout, const unsigned char *inputs,
                                 size_t count, char *buffer, size_t size);
 
 /* ---- decimal.c ---- */
 
-/** tp_torch_decimal - @value as printf's %.17g in the C locale; @buffer of at least 32 bytes. Return: length. */
+/** tp_torch_decimal - @value as printf's %.17g in the C locale; @buffer of at least 32 bytes.
+ * Return: length. */
 size_t tp_torch_decimal(double value, char *buffer);
 
 #endif

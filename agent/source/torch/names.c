@@ -37,7 +37,8 @@ static uint64_t key_of(const struct tp_torch_name *name)
     return key | 1;
 }
 
-static bool holds(const struct tp_torch_name_entry *entry, uint64_t key, const struct tp_torch_name *name)
+static bool holds(const struct tp_torch_name_entry *entry, uint64_t key,
+                  const struct tp_torch_name *name)
 {
     return entry->key == key && entry->name_length == name->name_length &&
            entry->overload_length == name->overload_length &&

@@ -6,9 +6,9 @@
 #include "record.h"
 
 /*
- * The two functions that torch calls around each operator, in any thread, with any lock held. The records of a
- * thread's open operators are kept in a stack, so that a pause, a stop, or an operator that ends on another
- * thread never leaves an end without its begin, or takes another one's.
+ * The two functions that torch calls around each operator, in any thread, with any lock held. The
+ * records of a thread's open operators are kept in a stack, so that a pause, a stop, or an operator
+ * that ends on another thread never leaves an end without its begin, or takes another one's.
  */
 
 /* Of threads that found no caches free: operators open and recorded, taken to nest. */
@@ -30,7 +30,8 @@ static bool push(struct tp_torch_thread *self, const unsigned char *record)
 }
 
 /* What was begun inside this operator and has not ended here ends with it. */
-static __attribute__((noinline, cold)) void pop_through(struct tp_torch_thread *self, const unsigned char *record)
+static __attribute__((noinline, cold)) void pop_through(struct tp_torch_thread *self,
+                                                        const unsigned char *record)
 {
     uint32_t at = self->depth;
 
@@ -68,7 +69,8 @@ static void name_in_place(const struct tp_torch_layout *layout, const unsigned c
             string_at(layout->old_strings, schema + layout->schema_overload, &ret_name->overload,
                       &ret_name->overload_length);
     } else {
-        string_at(layout->old_strings, record + layout->name, &ret_name->name, &ret_name->name_length);
+        string_at(layout->old_strings, record + layout->name, &ret_name->name,
+                  &ret_name->name_length);
     }
 }
 
@@ -194,8 +196,9 @@ static __attribute__((noinline, cold)) void begin_slowly(struct tp_torch_thread 
 }
 
 /*
- * The usual operator: everything found, a schema's name, strings of the usual kind. The less code this is the
- * better: between two operators torch and the interpreter run so much that all of it must be fetched again.
+ * The usual operator: everything found, a schema's name, strings of the usual kind. The less code
+ * this is the better: between two operators torch and the interpreter run so much that all of it
+ * must be fetched again.
  */
 static inline void begin_wholly(struct tp_torch_thread *self, const unsigned char *record)
 {

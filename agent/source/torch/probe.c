@@ -42,7 +42,8 @@ static bool text_has(const struct tp_python *python, struct tp_py_object *object
     return has;
 }
 
-static bool is_call_none(const struct tp_python *python, struct tp_py_object *object, const char *path)
+static bool is_call_none(const struct tp_python *python, struct tp_py_object *object,
+                         const char *path)
 {
     struct tp_py_object *value = tp_python_call(python, object, path, NULL, NULL);
     bool none = value == NULL || value == python->none;
@@ -77,10 +78,11 @@ const char *tp_torch_probe_moment(const struct tp_python *python, struct tp_py_o
     return NULL;
 }
 
-static struct tp_py_object *operator(struct run *run, const char *name, struct tp_py_object *arguments,
-                                     struct tp_py_object *keywords)
+static struct tp_py_object *operator(struct run *run, const char *name,
+                                     struct tp_py_object *arguments, struct tp_py_object *keywords)
 {
-    struct tp_py_object *functions = tp_python_get(run->python, run->torch, "_C._VariableFunctions");
+    struct tp_py_object *functions =
+        tp_python_get(run->python, run->torch, "_C._VariableFunctions");
     struct tp_py_object *result = tp_python_call(run->python, functions, name, arguments, keywords);
 
     run->python->Py_DecRef(functions);
@@ -118,18 +120,19 @@ static void make_samples(struct run *run)
     samples[TP_TORCH_SAMPLE_X] = ones(run, "float32", python->Py_BuildValue("(iii)", 3, 5, 7));
     samples[TP_TORCH_SAMPLE_Y] = ones(run, "float64", python->Py_BuildValue("(iii)", 3, 5, 7));
     samples[TP_TORCH_SAMPLE_X2] = ones(run, "float32", python->Py_BuildValue("(iii)", 3, 5, 7));
-    samples[TP_TORCH_SAMPLE_COMPLEX] = ones(run, "complex64", python->Py_BuildValue("(iii)", 3, 5, 7));
+    samples[TP_TORCH_SAMPLE_COMPLEX] =
+        ones(run, "complex64", python->Py_BuildValue("(iii)", 3, 5, 7));
     samples[TP_TORCH_SAMPLE_LONG] =
         ones(run, "float32", python->Py_BuildValue("(iiiiii)", 2, 1, 3, 1, 2, 5));
     if (samples[TP_TORCH_SAMPLE_X] != NULL) {
         samples[TP_TORCH_SAMPLE_TURNED] = operator(
-            run, "transpose", python->Py_BuildValue("(Oii)", samples[TP_TORCH_SAMPLE_X], 0, 2), NULL);
+            run, "transpose", python->Py_BuildValue("(Oii)", samples[TP_TORCH_SAMPLE_X], 0, 2),
+            NULL);
         samples[TP_TORCH_SAMPLE_SPARSE] =
             tp_python_call(python, samples[TP_TORCH_SAMPLE_X], "to_sparse", NULL, NULL);
     }
     for (size_t i = 0; i < TP_TORCH_SAMPLES; i++)
-        run->search->samples[i] =
-            samples[i] != NULL ? address_of(python, samples[i]) : NULL;
+        run->search->samples[i] = samples[i] != NULL ? address_of(python, samples[i]) : NULL;
 }
 
 /* The bits of a set of dispatch keys; 0 where this torch does not tell. Takes the reference. */
@@ -160,9 +163,9 @@ static void ask_keys(struct run *run)
 {
     const struct tp_python *python = run->python;
 
-    run->search->sample_keys =
-        raw_keys(run, tp_python_call(python, run->torch, "_C._dispatch_keys",
-                                     python->Py_BuildValue("(O)", run->samples[TP_TORCH_SAMPLE_X]), NULL));
+    run->search->sample_keys = raw_keys(
+        run, tp_python_call(python, run->torch, "_C._dispatch_keys",
+                            python->Py_BuildValue("(O)", run->samples[TP_TORCH_SAMPLE_X]), NULL));
     run->search->keys_nested = keys_named(run, "_C.DispatchKey.NestedTensor");
     run->search->keys_sparse = keys_named(run, "_C.DispatchKey.Sparse");
 }
@@ -180,7 +183,8 @@ static void set_gradients(struct run *run, bool on)
     const struct tp_python *python = run->python;
 
     python->Py_DecRef(tp_python_call(python, run->torch, "_C._set_grad_enabled",
-                                     python->Py_BuildValue("(N)", python->PyBool_FromLong(on)), NULL));
+                                     python->Py_BuildValue("(N)", python->PyBool_FromLong(on)),
+                                     NULL));
 }
 
 static void probe_user_range(struct run *run)
@@ -198,10 +202,12 @@ static void probe_user_range(struct run *run)
     if (enter != NULL && leave != NULL) {
         run->search->probe = TP_TORCH_PROBE_USER;
         struct tp_py_object *handle =
-            tp_python_call(python, enter, "", python->Py_BuildValue("(sO)", TP_TORCH_PROBE_NAME, python->none), NULL);
+            tp_python_call(python, enter, "",
+                           python->Py_BuildValue("(sO)", TP_TORCH_PROBE_NAME, python->none), NULL);
         run->search->probe = TP_TORCH_PROBES;
         if (handle != NULL)
-            python->Py_DecRef(tp_python_call(python, leave, "", python->Py_BuildValue("(N)", handle), NULL));
+            python->Py_DecRef(
+                tp_python_call(python, leave, "", python->Py_BuildValue("(N)", handle), NULL));
     }
     python->PyErr_Clear();
     python->Py_DecRef(enter);
@@ -214,7 +220,8 @@ static void run_probes(struct run *run)
 {
     const struct tp_python *python = run->python;
     struct tp_py_object *x = run->samples[TP_TORCH_SAMPLE_X], *y = run->samples[TP_TORCH_SAMPLE_Y];
-    struct tp_py_object *x2 = run->samples[TP_TORCH_SAMPLE_X2], *c = run->samples[TP_TORCH_SAMPLE_COMPLEX];
+    struct tp_py_object *x2 = run->samples[TP_TORCH_SAMPLE_X2],
+                        *c = run->samples[TP_TORCH_SAMPLE_COMPLEX];
 
     if (x == NULL || y == NULL || x2 == NULL)
         return;
@@ -254,9 +261,9 @@ static void leave(struct run *run, struct tp_py_object *manager)
 
     if (manager == NULL)
         return;
-    python->Py_DecRef(tp_python_call(python, manager, "__exit__",
-                                     python->Py_BuildValue("(OOO)", python->none, python->none, python->none),
-                                     NULL));
+    python->Py_DecRef(tp_python_call(
+        python, manager, "__exit__",
+        python->Py_BuildValue("(OOO)", python->none, python->none, python->none), NULL));
     python->Py_DecRef(manager);
 }
 
@@ -278,7 +285,8 @@ bool tp_torch_probe_run(const struct tp_python *python, struct tp_py_object *tor
 
     search->probe = TP_TORCH_PROBES;
     search->inference_mode = tp_python_ask(python, torch, "_C.is_inference_mode_enabled", false);
-    shield.overrides = enter(&run, tp_python_call(python, torch, "_C.DisableTorchFunction", NULL, NULL));
+    shield.overrides =
+        enter(&run, tp_python_call(python, torch, "_C.DisableTorchFunction", NULL, NULL));
     shield.modes = enter(&run, modes_off(&run));
     shield.gradients = tp_python_ask(python, torch, "is_grad_enabled", true);
     set_gradients(&run, false);

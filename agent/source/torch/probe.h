@@ -17,11 +17,12 @@ const char *tp_torch_probe_moment(const struct tp_python *python, struct tp_py_o
 /**
  * tp_torch_probe_run - make the samples, run the probes, search
  *
- * While a probe runs torch calls back, and tp_torch_search_record() looks. Uses no random numbers, no device
- * but the CPU, makes no gradient; every exception is swallowed; what it makes it drops.
+ * While a probe runs torch calls back, and tp_torch_search_record() looks. Uses no random numbers,
+ * no device but the CPU, makes no gradient; every exception is swallowed; what it makes it drops.
  *
  * Context: as above, with the thread's operators not recorded.
- * Return: false when the first probe's record was not seen: torch does not call back on this thread now.
+ * Return: false when the first probe's record was not seen: torch does not call back on this thread
+ * now.
  */
 bool tp_torch_probe_run(const struct tp_python *python, struct tp_py_object *torch,
                         struct tp_torch_search *search);

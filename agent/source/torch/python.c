@@ -117,7 +117,8 @@ bool tp_python_ask(const struct tp_python *python, struct tp_py_object *object, 
     return truth < 0 ? otherwise : truth > 0;
 }
 
-bool tp_python_is_none(const struct tp_python *python, struct tp_py_object *object, const char *path)
+bool tp_python_is_none(const struct tp_python *python, struct tp_py_object *object,
+                       const char *path)
 {
     struct tp_py_object *value = tp_python_get(python, object, path);
     bool none = value == NULL || value == python->none;

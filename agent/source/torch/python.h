@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * The few functions of CPython that the torch source needs, found with dlsym and never linked. Everything
- * calls C functions of the interpreter, no Python source: so no Python frame of ours exists, and the user's
- * tracers, profilers and audit hooks see nothing of it.
+ * The few functions of CPython that the torch source needs, found with dlsym and never linked.
+ * Everything calls C functions of the interpreter, no Python source: so no Python frame of ours
+ * exists, and the user's tracers, profilers and audit hooks see nothing of it.
  */
 
 struct tp_py_object;
@@ -19,9 +19,11 @@ struct tp_python {
     int (*Py_AddPendingCall)(int (*call)(void *), void *argument);
     /* with the interpreter lock */
     struct tp_py_object *(*PySys_GetObject)(const char *name); /* borrowed */
-    struct tp_py_object *(*PyDict_GetItemString)(struct tp_py_object *dict, const char *key); /* borrowed */
+    struct tp_py_object *(*PyDict_GetItemString)(struct tp_py_object *dict,
+                                                 const char *key); /* borrowed */
     struct tp_py_object *(*PyObject_GetAttrString)(struct tp_py_object *object, const char *name);
-    struct tp_py_object *(*PyObject_Call)(struct tp_py_object *function, struct tp_py_object *arguments,
+    struct tp_py_object *(*PyObject_Call)(struct tp_py_object *function,
+                                          struct tp_py_object *arguments,
                                           struct tp_py_object *keywords);
     struct tp_py_object *(*PyObject_Str)(struct tp_py_object *object);
     struct tp_py_object *(*PyBool_FromLong)(long truth);
@@ -54,14 +56,17 @@ const struct tp_python *tp_python_find(void);
 /** tp_python_module - an imported module, borrowed; NULL when it is not in sys.modules */
 struct tp_py_object *tp_python_module(const struct tp_python *python, const char *name);
 
-/** tp_python_get - attribute reached by a dotted path; a new reference, or NULL, as of a NULL @object */
+/** tp_python_get - attribute reached by a dotted path; a new reference, or NULL, as of a NULL
+ * @object */
 struct tp_py_object *tp_python_get(const struct tp_python *python, struct tp_py_object *object,
                                    const char *path);
 
 /**
- * tp_python_call - call object.path with ready-made arguments; the object itself when @path is empty
+ * tp_python_call - call object.path with ready-made arguments; the object itself when @path is
+ * empty
  * @object:    NULL makes the call fail
- * @arguments: a tuple, its reference is taken; NULL for none (or after a failed Py_BuildValue: then it fails)
+ * @arguments: a tuple, its reference is taken; NULL for none (or after a failed Py_BuildValue: then
+ * it fails)
  * @keywords:  a dict, its reference is taken; NULL for none
  *
  * Return: a new reference, or NULL.
@@ -70,11 +75,13 @@ struct tp_py_object *tp_python_call(const struct tp_python *python, struct tp_py
                                     const char *path, struct tp_py_object *arguments,
                                     struct tp_py_object *keywords);
 
-/** tp_python_ask - call object.path() and say whether the answer is true; @otherwise when it cannot be called */
+/** tp_python_ask - call object.path() and say whether the answer is true; @otherwise when it cannot
+ * be called */
 bool tp_python_ask(const struct tp_python *python, struct tp_py_object *object, const char *path,
                    bool otherwise);
 
 /** tp_python_is_none - attribute is missing, or is None */
-bool tp_python_is_none(const struct tp_python *python, struct tp_py_object *object, const char *path);
+bool tp_python_is_none(const struct tp_python *python, struct tp_py_object *object,
+                       const char *path);
 
 #endif

@@ -58,7 +58,8 @@ void tp_safecopy_fini(struct tp_safecopy *copy)
     errno = kept;
 }
 
-/* process_vm_readv copies whole parts only: a range cut by a bad page is read again page by page. */
+/* process_vm_readv copies whole parts only: a range cut by a bad page is read again page by page.
+ */
 size_t tp_safecopy_read(struct tp_safecopy *copy, void *to, const void *from, size_t size)
 {
     int kept = errno;

@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /*
- * Copies from addresses that may be wrong. Calibration follows words that only look like pointers; the
- * kernel does the reading for us and answers with an error where a plain load would end the program.
+ * Copies from addresses that may be wrong. Calibration follows words that only look like pointers;
+ * the kernel does the reading for us and answers with an error where a plain load would end the
+ * program.
  */
 
 struct tp_safecopy {

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* The part of the search that looks at tensors: their addresses are known, no operator has to run. */
+/* The part of the search that looks at tensors: their addresses are known, no operator has to run.
+ */
 
 enum {
     TYPES_BYTES = 1024,
@@ -12,7 +13,8 @@ enum {
 
 struct look {
     struct tp_torch_search *search;
-    unsigned char tensors[TP_TORCH_SAMPLES][TP_TORCH_TENSOR_BYTES]; /* 0 where it could not be read */
+    unsigned char tensors[TP_TORCH_SAMPLES]
+                         [TP_TORCH_TENSOR_BYTES]; /* 0 where it could not be read */
     bool present[TP_TORCH_SAMPLES];
 };
 
@@ -37,7 +39,8 @@ static uint32_t flags_of(const struct look *look, enum tp_torch_sample sample)
     return flags;
 }
 
-/* rank, five sizes, five strides, side by side; the transposed tensor must have them turned around. */
+/* rank, five sizes, five strides, side by side; the transposed tensor must have them turned around.
+ */
 static bool search_sizes(struct look *look)
 {
     static const uint64_t straight[] = {3, 3, 5, 7}, turned[] = {3, 7, 5, 3};
@@ -90,8 +93,9 @@ static bool search_elements(struct look *look)
 }
 
 /*
- * The type's number follows the count of elements: equal in tensors of one type, different otherwise. The
- * flags and the key set follow it; their bits are proven by tensors that differ in them.
+ * The type's number follows the count of elements: equal in tensors of one type, different
+ * otherwise. The flags and the key set follow it; their bits are proven by tensors that differ in
+ * them.
  */
 static bool prove_marks(struct look *look)
 {
@@ -120,10 +124,12 @@ static void prove_keys(struct look *look)
     uint64_t x = word_at(look->tensors[TP_TORCH_SAMPLE_X], found->keys);
     uint64_t sparse = word_at(look->tensors[TP_TORCH_SAMPLE_SPARSE], found->keys);
 
-    found->keys_opaque = search->keys_nested != 0 ? search->keys_nested : search->guess->keys_opaque;
-    found->keys_unstrided = search->keys_sparse != 0
-                                ? search->keys_sparse | search->keys_sparse << 1 | search->keys_sparse >> 1
-                                : search->guess->keys_unstrided;
+    found->keys_opaque =
+        search->keys_nested != 0 ? search->keys_nested : search->guess->keys_opaque;
+    found->keys_unstrided =
+        search->keys_sparse != 0
+            ? search->keys_sparse | search->keys_sparse << 1 | search->keys_sparse >> 1
+            : search->guess->keys_unstrided;
     if ((x & found->keys_opaque) || (x & found->keys_unstrided))
         found->keys_opaque = found->keys_unstrided = 0;
     else if (look->present[TP_TORCH_SAMPLE_SPARSE] && (sparse & found->keys_unstrided) &&
@@ -139,8 +145,8 @@ static bool type_named(const unsigned char *types, size_t at, size_t text, size_
 
     return at + length + 8 <= TYPES_BYTES && at + text + 8 <= TYPES_BYTES &&
            word_at(types, at + length) == size &&
-           tp_safecopy_read(&search->copy, copy, (const void *)(uintptr_t)word_at(types, at + text), size) ==
-               size &&
+           tp_safecopy_read(&search->copy, copy, (const void *)(uintptr_t)word_at(types, at + text),
+                            size) == size &&
            memcmp(copy, name, size) == 0;
 }
 
@@ -180,10 +186,11 @@ void tp_torch_search_tensors(struct tp_torch_search *search)
     struct look look = {.search = search};
 
     for (size_t i = 0; i < TP_TORCH_SAMPLES; i++)
-        look.present[i] =
-            search->samples[i] != NULL &&
-            tp_safecopy_read(&search->copy, look.tensors[i], search->samples[i], TP_TORCH_TENSOR_BYTES) > 128;
-    if (!search_sizes(&look) || !out_of_line(&look) || !search_elements(&look) || !prove_marks(&look))
+        look.present[i] = search->samples[i] != NULL &&
+                          tp_safecopy_read(&search->copy, look.tensors[i], search->samples[i],
+                                           TP_TORCH_TENSOR_BYTES) > 128;
+    if (!search_sizes(&look) || !out_of_line(&look) || !search_elements(&look) ||
+        !prove_marks(&look))
         return;
     search->found.undefined_tensor = tp_torch.functions.undefined_tensor;
     search->found.opaque_class = tp_torch.functions.nested_class;

@@ -10,10 +10,10 @@ enum {
 };
 
 static const char *const probe_names[TP_TORCH_PROBES] = {
-    [TP_TORCH_PROBE_ADD] = "aten::add",     [TP_TORCH_PROBE_GRAD] = "aten::add",
-    [TP_TORCH_PROBE_SUM] = "aten::sum",     [TP_TORCH_PROBE_CLAMP] = "aten::clamp",
-    [TP_TORCH_PROBE_CAT] = "aten::cat",     [TP_TORCH_PROBE_COMPLEX] = "aten::add",
-    [TP_TORCH_PROBE_NUMBER] = "aten::mul",  [TP_TORCH_PROBE_USER] = TP_TORCH_PROBE_NAME,
+    [TP_TORCH_PROBE_ADD] = "aten::add",    [TP_TORCH_PROBE_GRAD] = "aten::add",
+    [TP_TORCH_PROBE_SUM] = "aten::sum",    [TP_TORCH_PROBE_CLAMP] = "aten::clamp",
+    [TP_TORCH_PROBE_CAT] = "aten::cat",    [TP_TORCH_PROBE_COMPLEX] = "aten::add",
+    [TP_TORCH_PROBE_NUMBER] = "aten::mul", [TP_TORCH_PROBE_USER] = TP_TORCH_PROBE_NAME,
 };
 
 /* One record, copied; words that could not be read are 0. */
@@ -58,7 +58,8 @@ static bool text_is(struct tp_torch_search *search, uint64_t at, const char *exp
     char text[64];
     size_t size = strlen(expected) + 1;
 
-    return size <= sizeof text && read_at(search, text, at, size) && memcmp(text, expected, size) == 0;
+    return size <= sizeof text && read_at(search, text, at, size) &&
+           memcmp(text, expected, size) == 0;
 }
 
 /* Among the places that fit, the guess wins; otherwise there must be one. */
@@ -82,8 +83,8 @@ static bool decided(const struct choice *choice)
 }
 
 /*
- * The name is a schema, whose first member is the name and whose second is the overload. A string is a
- * pointer, a length and 16 bytes more; or, of the old kind, a pointer alone.
+ * The name is a schema, whose first member is the name and whose second is the overload. A string
+ * is a pointer, a length and 16 bytes more; or, of the old kind, a pointer alone.
  */
 static void search_name(struct sight *sight)
 {
@@ -150,7 +151,8 @@ static void search_scope(struct sight *sight)
     uint64_t thread = tp_torch.functions.thread();
 
     for (size_t at = 8; at + 10 <= search->found.name; at += 8)
-        if (word_at(sight->bytes, at) == thread && sight->bytes[at + 8] == 0 && sight->bytes[at + 9] == 1)
+        if (word_at(sight->bytes, at) == thread && sight->bytes[at + 8] == 0 &&
+            sight->bytes[at + 9] == 1)
             offer(&choice, at);
     if (!decided(&choice))
         return;
@@ -160,8 +162,9 @@ static void search_scope(struct sight *sight)
 }
 
 /*
- * Behind the inputs: in some versions a hash table of named inputs, empty, with its one bucket inside; then
- * the outputs, an empty vector; the forward thread, 0; a handle; a flag; and a debug handle, -1.
+ * Behind the inputs: in some versions a hash table of named inputs, empty, with its one bucket
+ * inside; then the outputs, an empty vector; the forward thread, 0; a handle; a flag; and a debug
+ * handle, -1.
  */
 static void search_forward_thread(struct sight *sight)
 {
@@ -201,9 +204,10 @@ static void look_at_grad(struct sight *sight)
 {
     struct tp_torch_search *search = sight->search;
     uint64_t number = word_at(sight->bytes, search->found.sequence);
-    bool expected = search->inference_mode
-                        ? number == UINT64_MAX && search->found.sequence == search->guess->sequence
-                        : tp_torch.functions.sequence != NULL && number == tp_torch.functions.sequence();
+    bool expected =
+        search->inference_mode
+            ? number == UINT64_MAX && search->found.sequence == search->guess->sequence
+            : tp_torch.functions.sequence != NULL && number == tp_torch.functions.sequence();
 
     if (expected)
         search->found.has |= TP_TORCH_HAS_SEQUENCE;
@@ -235,7 +239,8 @@ static void search_list(struct sight *sight, uint64_t list)
         search->int_type_class = (const void *)(uintptr_t)word_at(type, 0);
 }
 
-/* Between the tags of int and bool stand those of symbolic numbers, and in newer versions one more, first. */
+/* Between the tags of int and bool stand those of symbolic numbers, and in newer versions one more,
+ * first. */
 static void learn_symbolic(struct tp_torch_search *search, uint32_t bool_tag)
 {
     uint32_t int_tag = 0;
@@ -252,10 +257,11 @@ static void look_at_sum(struct sight *sight)
     struct tp_torch_search *search = sight->search;
     uint32_t list = tag_of(sight, 1), yes = tag_of(sight, 2), none = tag_of(sight, 3);
 
-    if (sight->input_count != 4 || tag_of(sight, 0) != search->tag_tensor || list >= TP_TORCH_TAGS ||
-        yes >= TP_TORCH_TAGS || none >= TP_TORCH_TAGS || sight->inputs[2 * TP_TORCH_INPUT_BYTES] != 1 ||
-        search->found.value_of_tag[list] || search->found.value_of_tag[yes] ||
-        search->found.value_of_tag[none] || list == yes || list == none || yes == none)
+    if (sight->input_count != 4 || tag_of(sight, 0) != search->tag_tensor ||
+        list >= TP_TORCH_TAGS || yes >= TP_TORCH_TAGS || none >= TP_TORCH_TAGS ||
+        sight->inputs[2 * TP_TORCH_INPUT_BYTES] != 1 || search->found.value_of_tag[list] ||
+        search->found.value_of_tag[yes] || search->found.value_of_tag[none] || list == yes ||
+        list == none || yes == none)
         return;
     search->found.value_of_tag[yes] = TP_TORCH_BOOL;
     learn_symbolic(search, yes);
@@ -270,7 +276,8 @@ static void look_at_clamp(struct sight *sight)
     uint32_t tag = tag_of(sight, 1);
 
     if (sight->input_count != 3 || tag != tag_of(sight, 2) || tag >= TP_TORCH_TAGS ||
-        search->found.value_of_tag[tag] || payload_of(sight, 1) != word_at((const void *)&expected[0], 0) ||
+        search->found.value_of_tag[tag] ||
+        payload_of(sight, 1) != word_at((const void *)&expected[0], 0) ||
         payload_of(sight, 2) != word_at((const void *)&expected[1], 0))
         return;
     search->found.value_of_tag[tag] = TP_TORCH_DOUBLE;
@@ -284,7 +291,8 @@ static void look_at_cat(struct sight *sight)
     struct sight elements = {.input_count = 2};
     unsigned char object[OBJECT_BYTES], type[8];
 
-    if (search->int_type_class == NULL || sight->input_count != 2 || tag_of(sight, 0) != search->tag_list ||
+    if (search->int_type_class == NULL || sight->input_count != 2 ||
+        tag_of(sight, 0) != search->tag_list ||
         !read_at(search, object, payload_of(sight, 0), sizeof object) ||
         !read_at(search, elements.inputs, word_at(object, search->found.list_elements),
                  2 * TP_TORCH_INPUT_BYTES) ||
@@ -360,10 +368,10 @@ static void copy_inputs(struct sight *sight)
 void tp_torch_search_record(struct tp_torch_search *search, const unsigned char *record)
 {
     static void (*const looks[TP_TORCH_PROBES])(struct sight *) = {
-        [TP_TORCH_PROBE_ADD] = look_at_add,         [TP_TORCH_PROBE_GRAD] = look_at_grad,
-        [TP_TORCH_PROBE_SUM] = look_at_sum,         [TP_TORCH_PROBE_CLAMP] = look_at_clamp,
-        [TP_TORCH_PROBE_CAT] = look_at_cat,         [TP_TORCH_PROBE_COMPLEX] = look_at_complex,
-        [TP_TORCH_PROBE_NUMBER] = look_at_number,   [TP_TORCH_PROBE_USER] = look_at_user,
+        [TP_TORCH_PROBE_ADD] = look_at_add,       [TP_TORCH_PROBE_GRAD] = look_at_grad,
+        [TP_TORCH_PROBE_SUM] = look_at_sum,       [TP_TORCH_PROBE_CLAMP] = look_at_clamp,
+        [TP_TORCH_PROBE_CAT] = look_at_cat,       [TP_TORCH_PROBE_COMPLEX] = look_at_complex,
+        [TP_TORCH_PROBE_NUMBER] = look_at_number, [TP_TORCH_PROBE_USER] = look_at_user,
     };
     struct sight sight = {.search = search, .record = record};
 
@@ -395,7 +403,8 @@ uint32_t tp_torch_search_differences(const struct tp_torch_search *search)
         differs |= TP_TORCH_HAS_FORWARD_THREAD;
     if (found->inputs != guess->inputs)
         differs |= TP_TORCH_HAS_INPUTS;
-    if (found->rank != guess->rank || found->sizes != guess->sizes || found->elements != guess->elements)
+    if (found->rank != guess->rank || found->sizes != guess->sizes ||
+        found->elements != guess->elements)
         differs |= TP_TORCH_HAS_SIZES;
     if (found->strides != guess->strides || found->keys_unstrided != guess->keys_unstrided)
         differs |= TP_TORCH_HAS_STRIDES;

@@ -6,9 +6,9 @@
 #include "source/torch/safecopy.h"
 
 /*
- * Finding torch's fields by what they hold. probe.c runs operators whose name, inputs and tensors are known;
- * here the memory of the record and of the tensors is searched for those values. A field is found when
- * exactly one place fits, or when the guess is among those that fit.
+ * Finding torch's fields by what they hold. probe.c runs operators whose name, inputs and tensors
+ * are known; here the memory of the record and of the tensors is searched for those values. A field
+ * is found when exactly one place fits, or when the guess is among those that fit.
  */
 
 /* Operators that probe.c runs, each with the record looked at while it runs. */
@@ -32,29 +32,29 @@ enum {
 
 /* Tensors that probe.c makes; the address is the TensorImpl's. */
 enum tp_torch_sample {
-    TP_TORCH_SAMPLE_X,      /* float32 (3,5,7) */
-    TP_TORCH_SAMPLE_Y,      /* float64 (3,5,7) */
-    TP_TORCH_SAMPLE_X2,     /* float32 (3,5,7) */
-    TP_TORCH_SAMPLE_TURNED, /* x transposed: (7,5,3), strides (1,7,35) */
-    TP_TORCH_SAMPLE_LONG,   /* float32 (2,1,3,1,2,5): sizes out of line */
+    TP_TORCH_SAMPLE_X,       /* float32 (3,5,7) */
+    TP_TORCH_SAMPLE_Y,       /* float64 (3,5,7) */
+    TP_TORCH_SAMPLE_X2,      /* float32 (3,5,7) */
+    TP_TORCH_SAMPLE_TURNED,  /* x transposed: (7,5,3), strides (1,7,35) */
+    TP_TORCH_SAMPLE_LONG,    /* float32 (2,1,3,1,2,5): sizes out of line */
     TP_TORCH_SAMPLE_COMPLEX, /* complex64 (3,5,7) */
-    TP_TORCH_SAMPLE_SPARSE, /* x, sparse */
+    TP_TORCH_SAMPLE_SPARSE,  /* x, sparse */
     TP_TORCH_SAMPLES,
 };
 
 struct tp_torch_search {
     struct tp_safecopy copy;
     const struct tp_torch_layout *guess;
-    struct tp_torch_layout found; /* has: what is proven so far */
+    struct tp_torch_layout found;                   /* has: what is proven so far */
     const unsigned char *samples[TP_TORCH_SAMPLES]; /* NULL: could not be made */
-    uint64_t sample_keys;  /* dispatch keys of x as Python tells, 0 unknown */
-    uint64_t keys_nested;  /* as Python tells, 0 unknown */
+    uint64_t sample_keys; /* dispatch keys of x as Python tells, 0 unknown */
+    uint64_t keys_nested; /* as Python tells, 0 unknown */
     uint64_t keys_sparse;
     bool inference_mode;
     enum tp_torch_probe probe; /* running now */
     uint32_t seen;             /* bit per probe: its record was looked at */
     bool scope_proven, name_proven;
-    uint16_t thread;           /* of RecordFunction: u64 thread number, before the scope */
+    uint16_t thread; /* of RecordFunction: u64 thread number, before the scope */
     uint32_t tag_tensor, tag_list;
     const void *int_type_class;
     uint64_t number; /* address of the number that became a tensor, 0 unknown; its bytes then: */

@@ -25,7 +25,8 @@ static bool same(const struct tp_torch_report *a, const struct tp_torch_report *
            a->without_details == b->without_details && a->ended_elsewhere == b->ended_elsewhere;
 }
 
-/* A new text only where something changed: who reads the old one meanwhile sees a mixture at worst. */
+/* A new text only where something changed: who reads the old one meanwhile sees a mixture at worst.
+ */
 static void tell(void)
 {
     struct tp_torch_report report;

@@ -7,8 +7,9 @@
 #include "base/os.h"
 
 /*
- * The caches of all threads are one mapping made at start, so that a thread's first operator finds memory
- * without asking for any; only what is touched becomes real. A thread that finds all taken does without.
+ * The caches of all threads are one mapping made at start, so that a thread's first operator finds
+ * memory without asking for any; only what is touched becomes real. A thread that finds all taken
+ * does without.
  */
 
 enum {
@@ -39,7 +40,8 @@ static struct tp_torch_thread *take_any(uint32_t tid)
 
     for (uint32_t i = 0; i < THREADS; i++) {
         struct tp_torch_thread *thread = &threads[(at + i) % THREADS];
-        if (atomic_load_explicit(&thread->owner, memory_order_relaxed) == 0 && take(thread, 0, tid)) {
+        if (atomic_load_explicit(&thread->owner, memory_order_relaxed) == 0 &&
+            take(thread, 0, tid)) {
             atomic_store_explicit(&next, (at + i + 1) % THREADS, memory_order_relaxed);
             return thread;
         }

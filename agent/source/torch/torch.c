@@ -70,7 +70,8 @@ void tp_torch_notice(void)
     char path[4096];
     void *torch;
 
-    if (atomic_load(&tp_torch.state) != TP_TORCH_WAITING || !tp_torch_audit_mapped(path, sizeof path))
+    if (atomic_load(&tp_torch.state) != TP_TORCH_WAITING ||
+        !tp_torch_audit_mapped(path, sizeof path))
         return;
     if (atomic_flag_test_and_set(&busy))
         return;

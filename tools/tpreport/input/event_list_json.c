@@ -326,7 +326,7 @@ static int check_selection(const struct tp_selection *selection, struct tp_diag 
 static int read_list(struct tp_input *input, struct tp_event_list *list, struct tp_diag *diag)
 {
     struct tp_json_parser p;
-    size_t offset = 0;
+    uint64_t offset = 0;
     char *chunk = malloc(CHUNK);
 
     int result = chunk ? check_selection(input->selection, diag)

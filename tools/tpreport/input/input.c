@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "input/event_list_json.h"
-#include "input/tptrace.h"
+
+#define TP_INPUT_KIND(symbol) extern const struct tp_input_kind symbol;
+#include "input/kinds.def"
+#undef TP_INPUT_KIND
 
 static const struct tp_input_kind *const kinds[] = {
 #define TP_INPUT_KIND(symbol) &symbol,
@@ -64,6 +66,7 @@ static int open_path(struct tp_input *input)
         return -errno;
     if (fstat(input->fd, &st) < 0)
         return -errno;
+    input->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
     if (!S_ISDIR(st.st_mode))
         return read_head(input);
     close(input->fd);
@@ -153,10 +156,10 @@ void tp_input_lost(struct tp_input *input, uint64_t count, const char *format, .
     va_end(arguments);
 }
 
-ptrdiff_t tp_input_read(struct tp_input *input, size_t *offset, void *buffer, size_t size)
+static ptrdiff_t read_next(struct tp_input *input, uint64_t *offset, void *buffer, size_t size)
 {
     if (*offset < input->head_size) {
-        size_t left = input->head_size - *offset;
+        size_t left = input->head_size - (size_t)*offset;
         size = size < left ? size : left;
         memcpy(buffer, input->head + *offset, size);
         *offset += size;
@@ -165,5 +168,13 @@ ptrdiff_t tp_input_read(struct tp_input *input, size_t *offset, void *buffer, si
     ptrdiff_t got = read_some(input->fd, buffer, size);
     if (got > 0)
         *offset += (size_t)got;
+    return got;
+}
+
+ptrdiff_t tp_input_read(struct tp_input *input, uint64_t *offset, void *buffer, size_t size)
+{
+    ptrdiff_t got = read_next(input, offset, buffer, size);
+
+    tp_progress_step(input->progress, input->path, *offset, input->size);
     return got;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/progress.h"
 #include "input/selection.h"
 #include "model/averages.h"
 #include "model/buffer.h"
@@ -25,6 +26,8 @@ struct tp_input {
     bool is_directory;
     const unsigned char *head; /* the first bytes, already read from @fd */
     size_t head_size;
+    uint64_t size;                /* of the file; 0 when it is not known */
+    struct tp_progress *progress; /* borrowed; NULL: silent */
     uint64_t
         lost_count; /* what could not be read or was dropped while recording; > 0: exit status 3 */
     char lost_text[256]; /* about the first of it */
@@ -78,6 +81,6 @@ void tp_input_lost(struct tp_input *input, uint64_t count, const char *format, .
  * tp_input_read - the next bytes: first the head that was read for probing, then the file
  * Return: bytes read, 0 at the end, or a negative errno.
  */
-ptrdiff_t tp_input_read(struct tp_input *input, size_t *offset, void *buffer, size_t size);
+ptrdiff_t tp_input_read(struct tp_input *input, uint64_t *offset, void *buffer, size_t size);
 
 #endif

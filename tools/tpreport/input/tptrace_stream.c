@@ -123,6 +123,9 @@ static int deliver_async(struct run *run, const struct tptrace_source *source,
     memcpy(async.record, begin->record, sizeof(async.record));
     if (async.end_ns < async.start_ns)
         async.end_ns = async.start_ns;
+    const struct tptrace_stream_options *options = run->options;
+    if (options->window_count && !tp_stream_in_windows(options->windows, options->window_count, async.start_ns))
+        return 0;
     if (async.name->filtered || !consumer->async)
         return 0;
     return consumer->async(consumer->context, source, &async);

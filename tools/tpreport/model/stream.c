@@ -94,18 +94,18 @@ static void take_out(struct tp_stream *stream, struct tp_stream_frame *frame)
         frame->below->above = frame->above;
 }
 
-static bool is_in_window(const struct tp_stream_config *config, int64_t ns)
+bool tp_stream_in_windows(const struct tp_stream_window *windows, size_t count, int64_t ns)
 {
-    size_t low = 0, high = config->window_count;
+    size_t low = 0, high = count;
 
     while (low < high) { /* the first window that ends behind @ns */
         size_t middle = low + (high - low) / 2;
-        if (config->windows[middle].to_ns <= ns)
+        if (windows[middle].to_ns <= ns)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < config->window_count && config->windows[low].from_ns <= ns;
+    return low < count && windows[low].from_ns <= ns;
 }
 
 static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned kind,
@@ -138,7 +138,8 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     stream->class_top[class_] = frame;
     frame->hidden = range->name->filtered;
     if (__builtin_expect(stream->config.window_count != 0, 0) && !frame->hidden)
-        frame->hidden = !is_in_window(&stream->config, range->start_ns);
+        frame->hidden = !tp_stream_in_windows(stream->config.windows, stream->config.window_count,
+                                              range->start_ns);
     if (!frame->hidden)
         put_on_top(stream, frame);
     stream->depth++;

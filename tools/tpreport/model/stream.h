@@ -75,6 +75,9 @@ struct tp_stream_window {
     int64_t from_ns, to_ns;
 };
 
+/** tp_stream_in_windows - is a time in one of @count windows, which are ascending and apart? */
+bool tp_stream_in_windows(const struct tp_stream_window *windows, size_t count, int64_t ns);
+
 struct tp_stream_config {
     const struct tp_clock *clock;
     const struct tp_stream_names *names;

@@ -1,0 +1,36 @@
+# The public header alone, as C99, C11 and C++11, by each compiler that is here, without a warning.
+cat >use.c <<'END'
+#include "tpagent.h"
+int use(const int64_t *sizes);
+int use(const int64_t *sizes)
+{
+    struct tpagent_attribute attribute = tpagent_shape("shape", sizes, 2);
+    tpagent_begin_with("range", &attribute, 1);
+    tpagent_add(tpagent_double("half", 0.5));
+    tpagent_counter_double("loss", 0.5);
+    tpagent_end();
+    return tpagent_recording();
+}
+END
+cp use.c use.cc
+echo '#include "tpagent.h"' >alone.c
+cp alone.c alone.cc
+warnings="-Wall -Wextra -Wshadow -Wconversion -pedantic -Werror"
+for std in c99 c11 gnu11; do
+    for compiler in gcc clang; do
+        command -v $compiler >/dev/null || continue
+        for file in alone.c use.c; do
+            $compiler -std=$std $warnings -Wstrict-prototypes -O2 -c -I "$HEADERS" $file -o out.o || exit 1
+        done
+    done
+    echo "$std"
+done
+for std in c++11 c++17; do
+    for compiler in g++ clang++; do
+        command -v $compiler >/dev/null || continue
+        for file in alone.cc use.cc; do
+            $compiler -std=$std $warnings -O2 -c -I "$HEADERS" $file -o out.o || exit 1
+        done
+    done
+    echo "$std"
+done
