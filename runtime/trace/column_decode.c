@@ -207,7 +207,7 @@ static const char *get_values(struct tp_wire_in *data, unsigned encoding, uint64
 }
 
 const char *tp_column_unpack(struct tp_wire_in data, unsigned encoding, uint64_t *values,
-                          uint32_t count)
+                             uint32_t count)
 {
     const char *wrong = get_values(&data, encoding, values, count);
 

@@ -16,6 +16,6 @@
  * Return: NULL, or what is wrong, as a few words.
  */
 const char *tp_column_unpack(struct tp_wire_in data, unsigned encoding, uint64_t *values,
-                          uint32_t count);
+                             uint32_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * gen_recording DIR OPS [TRACKS]: a training-like recording of OPS operators, for measuring the reader. */
+ * gen_recording DIR OPS [TRACKS]: a training-like recording of OPS operators, for measuring the
+ * reader. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,7 +26,8 @@ static void put_op(struct thread *t, struct random *random, unsigned depth)
 {
     uint64_t words[4] = {UINT64_MAX, (uint64_t)1 << 32, 0, 0};
 
-    track_put(&t->track, TP_EVENT_OP_BEGIN, step(t, random), names[random_below(random, 64)], words);
+    track_put(&t->track, TP_EVENT_OP_BEGIN, step(t, random), names[random_below(random, 64)],
+              words);
     t->ops++;
     if (depth < 3) {
         for (uint64_t i = random_below(random, 3); i > 0; i--)
@@ -49,8 +51,12 @@ int main(int argc, char **argv)
         return 2;
     uint64_t ops = strtoull(argv[2], NULL, 10), done = 0;
     unsigned count = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
-    struct recording_options options = {
-        .run_dir = argv[1], .pid = 4711, .rank = -1, .start_ns = 1700000000000000000, .ticks_per_ns = 3, .counts_memory = true};
+    struct recording_options options = {.run_dir = argv[1],
+                                        .pid = 4711,
+                                        .rank = -1,
+                                        .start_ns = 1700000000000000000,
+                                        .ticks_per_ns = 3,
+                                        .counts_memory = true};
     recording_begin(&recording, &options);
     for (unsigned i = 0; i < 64; i++) {
         int n = snprintf(text, sizeof(text), "aten::operator_%u%cdefault", i, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * make_sample DIR: a small recording with something of everything: two processes, one of which was killed, with
- * blocks, rings, every kind of range, names of every kind, notes, sources. */
+ * make_sample DIR: a small recording with something of everything: two processes, one of which was
+ * killed, with blocks, rings, every kind of range, names of every kind, notes, sources. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,14 +24,19 @@ static uint32_t scoped_name(struct recording *r, const char *domain, const char 
 
 static uint64_t fill(struct recording_track *t, struct recording *r, int rounds)
 {
-    uint32_t step = operator_name(r, "ProfilerStep*", ""), add = operator_name(r, "aten::add", "Tensor");
-    uint32_t leaf = operator_name(r, "aten::is_leaf", ""), range = scoped_name(r, "nccl", "AllReduce");
-    uint32_t emitted = scoped_name(r, "", "aten::mm, seq = 3, op_id = 9, sizes = [[8, 16], [16, 4]]");
-    uint32_t api = recording_text(r, TP_NAME_TEXT, "epoch"), shapes = recording_text(r, TP_NAME_SHAPES, "[[[8,16],[16,32]],[\"float\",\"float\"]]");
+    uint32_t step = operator_name(r, "ProfilerStep*", ""),
+             add = operator_name(r, "aten::add", "Tensor");
+    uint32_t leaf = operator_name(r, "aten::is_leaf", ""),
+             range = scoped_name(r, "nccl", "AllReduce");
+    uint32_t emitted =
+        scoped_name(r, "", "aten::mm, seq = 3, op_id = 9, sizes = [[8, 16], [16, 4]]");
+    uint32_t api = recording_text(r, TP_NAME_TEXT, "epoch"),
+             shapes = recording_text(r, TP_NAME_SHAPES, "[[[8,16],[16,32]],[\"float\",\"float\"]]");
     uint64_t ticks = 1000;
 
     for (int i = 0; i < rounds; i++) {
-        uint64_t words[4] = {(uint64_t)i, (uint64_t)1 << 32, 0, 7}, op[4] = {UINT64_MAX, 0, shapes, 0};
+        uint64_t words[4] = {(uint64_t)i, (uint64_t)1 << 32, 0, 7},
+                 op[4] = {UINT64_MAX, 0, shapes, 0};
         uint64_t async[4] = {(uint64_t)i + t->track * 1000, TP_CLASS_NVTX, 0, 0};
         track_put(t, TP_EVENT_OP_BEGIN, ticks += 137, step, words);
         track_put(t, TP_EVENT_API_BEGIN, ticks += 211, api, NULL);

@@ -39,7 +39,8 @@ static void write_all(int fd, const void *bytes, size_t size)
 static void put_uuid(struct recording *r)
 {
     for (int i = 0; i < 16; i++)
-        r->uuid[i] = (uint8_t)(r->options.pid * 31 + (uint64_t)r->options.start_ns * 7 + (unsigned)i * 13);
+        r->uuid[i] =
+            (uint8_t)(r->options.pid * 31 + (uint64_t)r->options.start_ns * 7 + (unsigned)i * 13);
     memcpy(&r->uuid_low, r->uuid, 4);
 }
 
@@ -50,15 +51,17 @@ int64_t recording_ns(const struct recording *r, uint64_t ticks)
 
 static void put_start(struct recording *r)
 {
-    fprintf(r->meta, "{\"t\":\"start\",\"format\":[%u,%u],\"agent\":\"test\",\"uuid\":\"", TP_FORMAT_MAJOR,
-            TP_FORMAT_MINOR);
+    fprintf(r->meta, "{\"t\":\"start\",\"format\":[%u,%u],\"agent\":\"test\",\"uuid\":\"",
+            TP_FORMAT_MAJOR, TP_FORMAT_MINOR);
     for (int i = 0; i < 16; i++)
         fprintf(r->meta, "%02x", r->uuid[i]);
     fprintf(r->meta,
-            "\",\"host\":\"%s\",\"boot_id\":\"boot-of-%s\",\"pid\":%u,\"ppid\":1,\"uid\":0,\"start_ns\":%lld,"
-            "\"exe\":\"/bin/%s\",\"program\":\"%s\",\"argc\":1,\"clock\":\"tsc\",\"ticks_per_second\":0",
-            r->options.host, r->options.host, r->options.pid, (long long)r->options.start_ns, r->options.program,
-            r->options.program);
+            "\",\"host\":\"%s\",\"boot_id\":\"boot-of-%s\",\"pid\":%u,\"ppid\":1,\"uid\":0,\"start_"
+            "ns\":%lld,"
+            "\"exe\":\"/bin/"
+            "%s\",\"program\":\"%s\",\"argc\":1,\"clock\":\"tsc\",\"ticks_per_second\":0",
+            r->options.host, r->options.host, r->options.pid, (long long)r->options.start_ns,
+            r->options.program, r->options.program);
     if (r->options.counts_memory)
         fprintf(r->meta, ",\"memory\":\"malloc\"");
     fprintf(r->meta, "}\n");
@@ -75,8 +78,8 @@ static void put_run_json(const struct recording *r)
     FILE *file = fopen(path, "wx");
     if (!file)
         return;
-    fprintf(file, "{\"format\":1,\"run\":\"%s\",\"start_ns\":%lld}\n", slash ? slash + 1 : r->options.run_dir,
-            (long long)r->options.start_ns);
+    fprintf(file, "{\"format\":1,\"run\":\"%s\",\"start_ns\":%lld}\n",
+            slash ? slash + 1 : r->options.run_dir, (long long)r->options.start_ns);
     fclose(file);
 }
 
@@ -84,7 +87,8 @@ void recording_begin(struct recording *r, const struct recording_options *option
 {
     char path[1024];
 
-    *r = (struct recording){.options = *options, .segment = -1, .next_name = TP_NAME_FIRST, .next_ring = 1};
+    *r = (struct recording){
+        .options = *options, .segment = -1, .next_name = TP_NAME_FIRST, .next_ring = 1};
     if (!r->options.host)
         r->options.host = "host";
     if (!r->options.program)
@@ -98,7 +102,8 @@ void recording_begin(struct recording *r, const struct recording_options *option
     put_run_json(r);
     snprintf(path, sizeof(path), "%s/%s", options->run_dir, r->options.host);
     make_directory(path);
-    snprintf(r->dir, sizeof(r->dir), "%.300s/%u-%llx", path, options->pid, (unsigned long long)options->start_ns);
+    snprintf(r->dir, sizeof(r->dir), "%.300s/%u-%llx", path, options->pid,
+             (unsigned long long)options->start_ns);
     make_directory(r->dir);
     snprintf(path, sizeof(path), "%s/meta.jsonl", r->dir);
     r->meta = fopen(path, "a");
@@ -112,9 +117,12 @@ void recording_begin(struct recording *r, const struct recording_options *option
 
 void recording_clock(struct recording *r, uint64_t ticks)
 {
-    int64_t ns = recording_ns(r, ticks) - INT64_C(1690000000000000000); /* when the machine was booted */
+    int64_t ns =
+        recording_ns(r, ticks) - INT64_C(1690000000000000000); /* when the machine was booted */
 
-    fprintf(r->meta, "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%lld,\"raw_ns\":0,\"realtime_ns\":%lld,\"width\":50}\n",
+    fprintf(r->meta,
+            "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%lld,\"raw_ns\":0,\"realtime_ns\":%"
+            "lld,\"width\":50}\n",
             (unsigned long long)ticks, (long long)ns, (long long)recording_ns(r, ticks));
 }
 
@@ -125,7 +133,8 @@ void recording_meta(struct recording *r, const char *line)
 
 uint32_t recording_name(struct recording *r, enum tp_name_kind kind, const void *bytes, size_t size)
 {
-    struct tp_name_record record = {.id = r->next_name++, .kind = (uint8_t)kind, .length = (uint32_t)size};
+    struct tp_name_record record = {
+        .id = r->next_name++, .kind = (uint8_t)kind, .length = (uint32_t)size};
     uint64_t stride = sizeof(record) + ((size + 7) & ~(size_t)7);
 
     if (r->names_size + stride > r->names_capacity) {
@@ -155,7 +164,8 @@ static void close_segment(struct recording *r, bool with_index)
     if (with_index) {
         size_t size = tp_index_size(r->entry_count);
         void *index = must_grow(NULL, size);
-        int64_t n = tp_index_write(index, size, r->entries, r->entry_count, r->segment_size, r->uuid_low);
+        int64_t n =
+            tp_index_write(index, size, r->entries, r->entry_count, r->segment_size, r->uuid_low);
         MUST(n > 0);
         write_all(r->segment, index, (size_t)n);
         free(index);
@@ -235,7 +245,9 @@ void recording_end(struct recording *r, const char *reason)
 void track_begin(struct recording_track *t, struct recording *r, uint32_t number, uint32_t tid)
 {
     *t = (struct recording_track){.recording = r, .track = number, .tid = tid};
-    fprintf(r->meta, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\",\"name\":\"thread-%u\",\"ticks\":0}\n",
+    fprintf(r->meta,
+            "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\",\"name\":\"thread-%u\","
+            "\"ticks\":0}\n",
             number, tid, tid);
 }
 
@@ -268,7 +280,8 @@ static void keep_open(struct recording_track *t, unsigned kind, const uint64_t *
     }
 }
 
-void track_put(struct recording_track *t, unsigned kind, uint64_t ticks, uint32_t argument, const uint64_t *words)
+void track_put(struct recording_track *t, unsigned kind, uint64_t ticks, uint32_t argument,
+               const uint64_t *words)
 {
     unsigned slots = tp_kind_slots(kind);
 
@@ -301,7 +314,8 @@ static void turn(struct recording_track *t)
     for (uint32_t i = 0; i < t->open_count; i++) {
         const uint64_t *record = t->open + i * 2 * TP_SLOT_WORDS;
         unsigned slots = tp_kind_slots(tp_slot_kind(record));
-        memcpy(t->open_before + t->open_before_count * TP_SLOT_WORDS, record, slots * TP_SLOT_BYTES);
+        memcpy(t->open_before + t->open_before_count * TP_SLOT_WORDS, record,
+               slots * TP_SLOT_BYTES);
         t->open_before_count += slots;
     }
 }
@@ -313,8 +327,9 @@ void track_flush(struct recording_track *t)
 
     if (!t->slot_count)
         return;
-    int error = tp_block_encode(t->recording->encoder, t->track, t->recording->uuid_low, t->first_slot, t->slots,
-                                t->slot_count, t->open_before, t->open_before_count, t->ticks, 0, &bytes, &size);
+    int error = tp_block_encode(t->recording->encoder, t->track, t->recording->uuid_low,
+                                t->first_slot, t->slots, t->slot_count, t->open_before,
+                                t->open_before_count, t->ticks, 0, &bytes, &size);
     MUST(!error);
     append_block(t->recording, bytes, size);
     turn(t);
@@ -348,7 +363,8 @@ void track_leave_in_ring(struct recording_track *t, uint64_t back)
         memcpy(bytes + TP_RING_HEADER_BYTES + ((t->first_slot + i) & (count - 1)) * TP_SLOT_BYTES,
                t->slots + (size_t)i * TP_SLOT_WORDS, TP_SLOT_BYTES);
     for (uint64_t i = 1; i <= back; i++) { /* what a block has too: ends of no class that is open */
-        uint64_t *slot = (uint64_t *)(bytes + TP_RING_HEADER_BYTES + ((t->first_slot - i) & (count - 1)) * TP_SLOT_BYTES);
+        uint64_t *slot = (uint64_t *)(bytes + TP_RING_HEADER_BYTES +
+                                      ((t->first_slot - i) & (count - 1)) * TP_SLOT_BYTES);
         slot[0] = (uint64_t)TP_EVENT_API_END << 56;
     }
     snprintf(path, sizeof(path), "%s/ring", r->dir);

@@ -2,8 +2,8 @@
 #ifndef TESTS_UNIT_MAKE_RECORDING_H
 #define TESTS_UNIT_MAKE_RECORDING_H
 
-/* Recordings made to order, through the runtime's own encoder: no agent, no threads, chosen ticks. A test that
- * cannot write its files aborts. */
+/* Recordings made to order, through the runtime's own encoder: no agent, no threads, chosen ticks.
+ * A test that cannot write its files aborts. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,20 +70,23 @@ int64_t recording_ns(const struct recording *recording, uint64_t ticks);
 /* One line of meta.jsonl as it is. */
 void recording_meta(struct recording *recording, const char *line);
 
-uint32_t recording_name(struct recording *recording, enum tp_name_kind kind, const void *bytes, size_t size);
+uint32_t recording_name(struct recording *recording, enum tp_name_kind kind, const void *bytes,
+                        size_t size);
 uint32_t recording_text(struct recording *recording, enum tp_name_kind kind, const char *text);
 
-/* The process ends: names, index and trailer, an end line with @reason. NULL: it is killed, there is only what
- * there is. */
+/* The process ends: names, index and trailer, an end line with @reason. NULL: it is killed, there
+ * is only what there is. */
 void recording_end(struct recording *recording, const char *reason);
 
-void track_begin(struct recording_track *track, struct recording *recording, uint32_t number, uint32_t tid);
+void track_begin(struct recording_track *track, struct recording *recording, uint32_t number,
+                 uint32_t tid);
 
 /* One record; @words of the second slot, NULL zeros. Writes a block when there are enough. */
 void track_put(struct recording_track *track, unsigned kind, uint64_t ticks, uint32_t argument,
                const uint64_t *words);
 
-/* What has come together, as a block; as nothing (a gap); as a ring's remains, its tail @back slots before them. */
+/* What has come together, as a block; as nothing (a gap); as a ring's remains, its tail @back slots
+ * before them. */
 void track_flush(struct recording_track *track);
 void track_lose(struct recording_track *track);
 void track_leave_in_ring(struct recording_track *track, uint64_t back);

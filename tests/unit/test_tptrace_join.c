@@ -6,9 +6,9 @@
 
 #include "input/tptrace_join.h"
 
-/* A case: pieces as "FIRST+SLOTS", ring pieces with an r, in the order in which they are found; expected: in the
- * order of their slots, "FIRST+SLOTS" with "-SKIP" and "gapN" where there are any, then next/gap slots/first gap/
- * double slots. */
+/* A case: pieces as "FIRST+SLOTS", ring pieces with an r, in the order in which they are found;
+ * expected: in the order of their slots, "FIRST+SLOTS" with "-SKIP" and "gapN" where there are any,
+ * then next/gap slots/first gap/ double slots. */
 struct join_case {
     const char *claim, *pieces, *expected;
 };
@@ -19,8 +19,10 @@ static const struct join_case cases[] = {
     {"a ring goes on where blocks end", "0+10 10+5 r15+7", "0+10 10+5 r15+7 22/0/0/0"},
     {"a ring's slots that a block has are skipped", "0+10 10+5 r8+10", "0+10 10+5 r15+3 18/0/0/0"},
     {"the tail had not moved when the last block was written", "0+10 r5+5", "0+10 10/0/0/0"},
-    {"the tail had not moved for two blocks", "0+10 10+5 15+5 r10+12", "0+10 10+5 15+5 r20+2 22/0/0/0"},
-    {"a ring fills what a damaged block leaves", "0+10 14+2 r8+12", "0+10 r10+4 14+2 r16+4 20/0/0/0"},
+    {"the tail had not moved for two blocks", "0+10 10+5 15+5 r10+12",
+     "0+10 10+5 15+5 r20+2 22/0/0/0"},
+    {"a ring fills what a damaged block leaves", "0+10 14+2 r8+12",
+     "0+10 r10+4 14+2 r16+4 20/0/0/0"},
     {"rings fill in their order", "0+4 20+2 r10+3 r4+6", "0+4 r4+6 r10+3 20+2gap7 22/7/0/0"},
     {"a ring that blocks have whole gives nothing", "0+10 10+10 r2+3", "0+10 10+10 20/0/0/0"},
     {"order on disk does not matter", "10+5 0+10", "0+10 10+5 15/0/0/0"},
@@ -64,17 +66,19 @@ START_TEST(every_slot_counts_once)
     for (size_t i = 0; i < joined.count; i++) {
         const struct tptrace_piece *piece = &joined.items[i];
         size_t n = strlen(got);
-        n += (size_t)snprintf(got + n, sizeof(got) - n, "%s%llu+%u", piece->segment == TPTRACE_RING ? "r" : "",
+        n += (size_t)snprintf(got + n, sizeof(got) - n, "%s%llu+%u",
+                              piece->segment == TPTRACE_RING ? "r" : "",
                               (unsigned long long)piece->first_slot, piece->slots);
         if (piece->skip)
             n += (size_t)snprintf(got + n, sizeof(got) - n, "-%u", piece->skip);
         if (piece->gap)
-            n += (size_t)snprintf(got + n, sizeof(got) - n, "gap%llu", (unsigned long long)piece->gap);
+            n += (size_t)snprintf(got + n, sizeof(got) - n, "gap%llu",
+                                  (unsigned long long)piece->gap);
         snprintf(got + n, sizeof(got) - n, " ");
     }
-    snprintf(got + strlen(got), sizeof(got) - strlen(got), "%llu/%llu/%llu/%llu", (unsigned long long)join.next,
-             (unsigned long long)join.gap_slots, (unsigned long long)join.first_gap,
-             (unsigned long long)join.double_slots);
+    snprintf(got + strlen(got), sizeof(got) - strlen(got), "%llu/%llu/%llu/%llu",
+             (unsigned long long)join.next, (unsigned long long)join.gap_slots,
+             (unsigned long long)join.first_gap, (unsigned long long)join.double_slots);
     free(joined.items);
     ck_assert_msg(!strcmp(got, cases[_i].expected), "%s: got %s, expected %s", cases[_i].claim, got,
                   cases[_i].expected);

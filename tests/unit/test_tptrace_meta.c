@@ -10,7 +10,9 @@
 #include "input/tptrace_json.h"
 #include "input/tptrace_meta.h"
 
-#define START "{\"t\":\"start\",\"format\":[1,0],\"uuid\":\"00112233445566778899aabbccddeeff\",\"pid\":7,\"ppid\":1,\"start_ns\":5,\"host\":\"h\"}\n"
+#define START                                                                                      \
+    "{\"t\":\"start\",\"format\":[1,0],\"uuid\":\"00112233445566778899aabbccddeeff\",\"pid\":7,"   \
+    "\"ppid\":1,\"start_ns\":5,\"host\":\"h\"}\n"
 
 static void parse(struct tptrace_meta *meta, const char *text)
 {
@@ -21,19 +23,23 @@ START_TEST(lines_become_fields)
 {
     struct tptrace_meta meta;
 
-    parse(&meta, START
-          "{\"t\":\"dist\",\"rank\":3,\"local_rank\":1,\"world_size\":8,\"job\":\"42\",\"from\":{\"rank\":\"RANK\"}}\n"
-          "{\"t\":\"clock\",\"ticks\":18446744073709551615,\"monotonic_ns\":10,\"realtime_ns\":20,\"width\":3}\n"
-          "{\"t\":\"track\",\"track\":2,\"tid\":102,\"name\":\"b\"}\n"
-          "{\"t\":\"track\",\"track\":1,\"tid\":101,\"name\":\"a\"}\n"
-          "{\"t\":\"track\",\"track\":2,\"tid\":102,\"name\":\"renamed\"}\n"
-          "{\"t\":\"source\",\"name\":\"cuda\",\"state\":\"failed\",\"why\":\"none here\"}\n"
-          "{\"t\":\"source\",\"name\":\"nvtx\",\"state\":\"off\",\"why\":\"asked\"}\n"
-          "{\"t\":\"source\",\"name\":\"nvtx\",\"state\":\"started\"}\n"
-          "{\"t\":\"note\",\"text\":\"rings are not safe\"}\n"
-          "{\"t\":\"drop\",\"track\":1,\"count\":9,\"reason\":\"x\"}\n"
-          "{\"t\":\"evict\",\"segment\":1,\"first_ticks\":5,\"last_ticks\":6,\"blocks\":2,\"slots\":{\"1\":[0,9]}}\n"
-          "{\"t\":\"end\",\"reason\":\"exit\",\"ticks\":77,\"tracks\":[{\"track\":2,\"slots\":5,\"dropped\":1},{\"track\":1,\"slots\":4}]}\n");
+    parse(&meta,
+          START "{\"t\":\"dist\",\"rank\":3,\"local_rank\":1,\"world_size\":8,\"job\":\"42\","
+                "\"from\":{\"rank\":\"RANK\"}}\n"
+                "{\"t\":\"clock\",\"ticks\":18446744073709551615,\"monotonic_ns\":10,\"realtime_"
+                "ns\":20,\"width\":3}\n"
+                "{\"t\":\"track\",\"track\":2,\"tid\":102,\"name\":\"b\"}\n"
+                "{\"t\":\"track\",\"track\":1,\"tid\":101,\"name\":\"a\"}\n"
+                "{\"t\":\"track\",\"track\":2,\"tid\":102,\"name\":\"renamed\"}\n"
+                "{\"t\":\"source\",\"name\":\"cuda\",\"state\":\"failed\",\"why\":\"none here\"}\n"
+                "{\"t\":\"source\",\"name\":\"nvtx\",\"state\":\"off\",\"why\":\"asked\"}\n"
+                "{\"t\":\"source\",\"name\":\"nvtx\",\"state\":\"started\"}\n"
+                "{\"t\":\"note\",\"text\":\"rings are not safe\"}\n"
+                "{\"t\":\"drop\",\"track\":1,\"count\":9,\"reason\":\"x\"}\n"
+                "{\"t\":\"evict\",\"segment\":1,\"first_ticks\":5,\"last_ticks\":6,\"blocks\":2,"
+                "\"slots\":{\"1\":[0,9]}}\n"
+                "{\"t\":\"end\",\"reason\":\"exit\",\"ticks\":77,\"tracks\":[{\"track\":2,"
+                "\"slots\":5,\"dropped\":1},{\"track\":1,\"slots\":4}]}\n");
     ck_assert_uint_eq(meta.pid, 7);
     ck_assert_uint_eq(meta.uuid[15], 0xff);
     ck_assert_str_eq(meta.host, "h");
@@ -98,7 +104,8 @@ static const char *const damaged[] = {
     "{\"t\":\"note\"}",
     "{\"t\":\"note\",\"text\":\"a\"} trailing",
     "/* \" */ [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
-    "{\"t\":\"note\",\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}",
+    "{\"t\":\"note\",\"x\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+    "]]]]}",
 };
 
 START_TEST(damaged_lines_are_counted_and_passed_over)
@@ -151,9 +158,10 @@ START_TEST(missing_memory_is_an_error_at_any_place)
     int error;
 
     for (unsigned i = 1;; i++) {
-        const char *text = START "{\"t\":\"track\",\"track\":2,\"tid\":102,\"name\":\"b\"}\n"
-                                 "{\"t\":\"source\",\"name\":\"cuda\",\"state\":\"failed\",\"why\":\"none here\"}\n"
-                                 "{\"t\":\"note\",\"text\":\"n\"}\n";
+        const char *text = START
+            "{\"t\":\"track\",\"track\":2,\"tid\":102,\"name\":\"b\"}\n"
+            "{\"t\":\"source\",\"name\":\"cuda\",\"state\":\"failed\",\"why\":\"none here\"}\n"
+            "{\"t\":\"note\",\"text\":\"n\"}\n";
         unit_fail_allocation(i);
         error = tptrace_meta_parse(&meta, text, strlen(text), &diag);
         unit_fail_allocation(0);
@@ -168,8 +176,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        lines_become_fields,     torn_last_line_is_ignored, what_is_unknown_is_ignored,
-        endless_lines_are_damage, newer_majors_are_refused, missing_memory_is_an_error_at_any_place,
+        lines_become_fields,        torn_last_line_is_ignored,
+        what_is_unknown_is_ignored, endless_lines_are_damage,
+        newer_majors_are_refused,   missing_memory_is_an_error_at_any_place,
     };
     Suite *suite = suite_create("tptrace_meta");
     TCase *tcase = tcase_create("meta");

@@ -20,7 +20,8 @@ static const struct nvtx_case nvtx_cases[] = {
     {"aten::mm, op_id = 7", "aten::mm", -1, NULL},
     {"aten::mm, sizes = [[2, 3], [3, 4]]", "aten::mm", -1, "[[2, 3], [3, 4]]"},
     {"aten::mm, seq = 5, op_id = 7, sizes = [[2, 3], [], [4]]", "aten::mm", 5, "[[2, 3], [], [4]]"},
-    {"aten::mm, seq = 5, op_id = 7, sizes = [[2, 3]], input_op_ids = [(3,0), (12,1)]", "aten::mm", 5, "[[2, 3]]"},
+    {"aten::mm, seq = 5, op_id = 7, sizes = [[2, 3]], input_op_ids = [(3,0), (12,1)]", "aten::mm",
+     5, "[[2, 3]]"},
     {"aten::mm, op_id = 7, input_op_ids = [(3,0)]", "aten::mm", -1, NULL},
     {"x, seq = y", NULL, -1, NULL},
     {"x, seq = ", NULL, -1, NULL},
@@ -49,12 +50,13 @@ START_TEST(suffixes_are_taken_off_only_when_they_match)
     ck_assert_msg(any == (c->name != NULL), "%s", c->text);
     if (!any)
         return;
-    ck_assert_msg(split.name_size == strlen(c->name) && !memcmp(c->text, c->name, split.name_size), "%s: %zu", c->text,
-                  split.name_size);
+    ck_assert_msg(split.name_size == strlen(c->name) && !memcmp(c->text, c->name, split.name_size),
+                  "%s: %zu", c->text, split.name_size);
     ck_assert_int_eq(split.sequence_nr, c->sequence_nr);
     ck_assert_int_eq(split.sizes != NULL, c->sizes != NULL);
     if (c->sizes)
-        ck_assert(split.sizes_size == strlen(c->sizes) && !memcmp(split.sizes, c->sizes, split.sizes_size));
+        ck_assert(split.sizes_size == strlen(c->sizes) &&
+                  !memcmp(split.sizes, c->sizes, split.sizes_size));
 }
 END_TEST
 
@@ -63,13 +65,15 @@ struct shapes_case {
 };
 
 static const struct shapes_case shapes_cases[] = {
-    {"[[[8,16],[16,32],[]],[\"float\",\"float\",\"Scalar\"]]", "[[8, 16], [16, 32], []]", "[[8, 16], [16, 32], []]"},
+    {"[[[8,16],[16,32],[]],[\"float\",\"float\",\"Scalar\"]]", "[[8, 16], [16, 32], []]",
+     "[[8, 16], [16, 32], []]"},
     {"[[[[2,3],[4,5]],[]],[\"TensorList\",\"\"]]", "[[], []]", "[[[2, 3], [4, 5]], []]"},
     {"[[],[]]", "[]", "[]"},
     {"[[[]],[\"\"]]", "[[]]", "[[]]"},
     {"[[null,[1]],[\"\",\"\"]]", "[[], [1]]", "[[], [1]]"},
     {" [ [ [ 8 , -16 ] ] , [] ]", "[[8, -16]]", "[[8, -16]]"},
-    {"[[[8,16],[16,32]],[\"a\",\"b\"],[[16,1],[32,1]]]", "[[8, 16], [16, 32]]", "[[8, 16], [16, 32]]"},
+    {"[[[8,16],[16,32]],[\"a\",\"b\"],[[16,1],[32,1]]]", "[[8, 16], [16, 32]]",
+     "[[8, 16], [16, 32]]"},
     {"", NULL, NULL},
     {"[]", NULL, NULL},
     {"[[[8,],[]]]", NULL, NULL},
@@ -89,8 +93,8 @@ START_TEST(shapes_are_printed_as_lists)
         bool good = tptrace_shapes_text(&out, c->json, strlen(c->json), structured);
         ck_assert_msg(good == (expected != NULL), "%s", c->json);
         if (good)
-            ck_assert_msg(out.size == strlen(expected) && !memcmp(out.bytes, expected, out.size), "%s: %.*s", c->json,
-                          (int)out.size, out.bytes);
+            ck_assert_msg(out.size == strlen(expected) && !memcmp(out.bytes, expected, out.size),
+                          "%s: %.*s", c->json, (int)out.size, out.bytes);
         tp_buffer_fini(&out);
     }
 }
@@ -100,7 +104,8 @@ int main(void)
 {
     Suite *suite = suite_create("tptrace_text");
     TCase *tcase = tcase_create("text");
-    tcase_add_loop_test(tcase, suffixes_are_taken_off_only_when_they_match, 0, UNIT_COUNT(nvtx_cases));
+    tcase_add_loop_test(tcase, suffixes_are_taken_off_only_when_they_match, 0,
+                        UNIT_COUNT(nvtx_cases));
     tcase_add_loop_test(tcase, shapes_are_printed_as_lists, 0, UNIT_COUNT(shapes_cases));
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
