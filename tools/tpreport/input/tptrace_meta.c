@@ -385,6 +385,8 @@ static int keep_part(struct line_buffer *line, const char *bytes, size_t size)
         line->too_long = true;
         return 0;
     }
+    if (!size)
+        return 0;
     if (line->used + size > line->capacity) {
         size_t capacity = line->used + size + CHUNK_BYTES;
         char *grown = realloc(line->bytes, capacity);
