@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "fuzz.h"
+#include "fuzz_trace.h"
 #include "input/tptrace_meta.h"
 
 static void check_clock(const struct tptrace_meta *meta)
