@@ -173,6 +173,21 @@ START_TEST(equal_records_take_no_room)
 }
 END_TEST
 
+START_TEST(kinds_take_no_more_than_a_byte_each_and_runs_of_them_less)
+{
+    memset(slots, 0, sizeof(slots));
+    for (unsigned i = 0; i < 1000; i++)
+        slots[i * TP_SLOT_WORDS] = (uint64_t)(i % 2 ? TP_EVENT_OP_END : TP_EVENT_ITT_END) << 56;
+    check_round_trip(1000, 0);
+    ck_assert_uint_lt(block.header.payload_bytes, 1000 + 50);
+    for (unsigned i = 0; i < 1000; i++)
+        slots[i * TP_SLOT_WORDS] = (uint64_t)(i % 20 < 10 ? TP_EVENT_OP_END : TP_EVENT_ITT_END)
+                                   << 56;
+    check_round_trip(1000, 0);
+    ck_assert_uint_lt(block.header.payload_bytes, 200 + 50);
+}
+END_TEST
+
 START_TEST(block_without_records_is_a_block)
 {
     check_round_trip(0, 0);
@@ -347,6 +362,7 @@ int main(void)
         times_go_on_where_56_bits_wrap,
         lost_records_beyond_the_header_are_not_wrapped,
         equal_records_take_no_room,
+        kinds_take_no_more_than_a_byte_each_and_runs_of_them_less,
         block_without_records_is_a_block,
         encoder_refuses_what_it_cannot_hold,
         encoder_refuses_unknown_and_cut_records,

@@ -335,14 +335,16 @@ START_TEST(wrong_column_data_is_damage)
         "5 6 1 1 1 1 1 1",               /* bytes are no numbers */
         "6 1 0",                         /* planes: no width */
         "6 2 0 9",                       /* width 9 */
-        "6 4 0 1 1 1",                   /* too few bytes */
-        "6 6 0 1 1 1 1 1",               /* too many */
-        "6 5 39 1 1 1 1",                /* shifted out of the field */
-        "7 2 0 0",                       /* planes of differences: no width */
-        "7 3 0 0 9",                     /* width 9 */
-        "7 4 0 0 1 1",                   /* too few */
-        "7 6 0 0 1 1 1 1",               /* too many */
-        "8 3 1 2 3",                     /* an encoding that is not known */
+        "6 1D 0 9 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0", /* with all its bytes */
+        "1 4 3F 2 2 2",                                                   /* lost beyond 64 bits */
+        "6 4 0 1 1 1",                                                    /* too few bytes */
+        "6 6 0 1 1 1 1 1",                                                /* too many */
+        "6 5 39 1 1 1 1",  /* shifted out of the field */
+        "7 2 0 0",         /* planes of differences: no width */
+        "7 3 0 0 9",       /* width 9 */
+        "7 4 0 0 1 1",     /* too few */
+        "7 6 0 0 1 1 1 1", /* too many */
+        "8 3 1 2 3",       /* an encoding that is not known */
         "FF 0",
     };
     char hex[200];
@@ -354,6 +356,11 @@ START_TEST(wrong_column_data_is_damage)
         ck_assert_msg(decode_hex(hex, 3) == -TP_ECORRUPT, "case %zu: %s", i, bad[i]);
     }
     ck_assert_int_eq(decode_hex("3 1 0 3 1  1 1 5 0 3 3 80 2", 3), -TP_ECORRUPT); /* kind 256 */
+    ck_assert_int_eq(decode_hex("3 1 0 3 1  1 0 2 80 2", 3), -TP_ECORRUPT);
+    /* a mark's source, of 8 bits */
+    ck_assert_int_eq(decode_hex("1 2 0 1 1  1 0 1 D  D 1 1  11 0 2 FF 1", 2), 0);
+    ck_assert_int_eq(decode_hex("1 2 0 1 1  1 0 1 D  D 1 1  11 0 2 80 2", 2), -TP_ECORRUPT);
+    ck_assert_int_eq(decode_hex("2 2 0 2 1  1 0 1 D  D 2 1  11 1 4 0 1 80 2", 4), -TP_ECORRUPT);
 }
 END_TEST
 
@@ -364,6 +371,8 @@ START_TEST(const_column_of_many_records_costs_no_more_than_its_slots)
     ck_assert_int_eq(decode_out(0), -TP_ECORRUPT);
     ck_assert_int_eq(decode_hex("80 80 40 1  0 80 80 40 1  1 0 1 3", 1 << 20), 0);
     ck_assert_uint_eq(block.record_count, 1 << 20);
+    /* twice as many slots as there is room for */
+    ck_assert_int_eq(decode_hex("80 8 1  0 80 8 1  1 0 1 2", 1024), -TP_ECORRUPT);
     ck_assert_int_eq(decode_hex("81 80 40 1  0 81 80 40 1  1 0 1 3", (1 << 20) + 1), -TP_ELIMIT);
 }
 END_TEST
@@ -417,6 +426,7 @@ START_TEST(payload_of_another_size_than_said_is_refused)
     size_t packed_size = ZSTD_compress(packed, sizeof(packed), room, size, 1);
     ck_assert_int_eq(decode_zstd(packed, packed_size, size, 1), 0);
     ck_assert_int_eq(decode_zstd(packed, packed_size, size + 1, 1), -TP_ECORRUPT);
+    ck_assert_ptr_nonnull(strstr(diag.text, "expected"));
     ck_assert_int_eq(decode_zstd(packed, packed_size, size - 1, 1), -TP_ECORRUPT);
     ck_assert_int_eq(decode_zstd(packed, packed_size - 1, size, 1), -TP_ECORRUPT);
     ck_assert_int_eq(decode_zstd("nothing at all", 14, size, 1), -TP_ECORRUPT);
@@ -441,6 +451,7 @@ START_TEST(longer_header_of_a_later_version_is_passed_over)
     ck_assert_uint_eq(block.record_count, 1);
     ck_assert_uint_eq(tp_block_stride(&block.header), (size + 16 + 7) / 8 * 8);
     longer[4] = 81;
+    memcpy(longer + 81, sealed + 64, size - 64);
     tp_wire_store_u32(longer + 60, tp_block_checksum(longer, 60));
     ck_assert_int_eq(decode_copy(longer, size + 17), -TP_ECORRUPT);
 }

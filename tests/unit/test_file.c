@@ -295,6 +295,24 @@ START_TEST(block_of_another_process_is_passed_over_whole)
 }
 END_TEST
 
+START_TEST(block_inside_a_block_of_another_process_is_no_block)
+{
+    static uint8_t odd[SEGMENT_MAX];
+    struct tp_block_header header = {.type = TP_BLOCK_EVENTS, .uuid_low = 5};
+    uint32_t inner = (uint32_t)(entries[1].offset - entries[0].offset);
+    struct found found;
+
+    memcpy(odd, segment, 64);
+    memcpy(odd + 128, segment + 64, inner);
+    header.payload_bytes = inner;
+    tp_block_header_write(odd + 64, &header, odd + 128, inner);
+    memcpy(odd + 128 + inner, segment + 64, segment_size - 64);
+    walk_copy(odd, 64 + inner + segment_size, &found);
+    ck_assert_uint_eq(found.readable, BLOCKS);
+    ck_assert_uint_eq(found.walk.skipped_bytes, 64 + inner);
+}
+END_TEST
+
 START_TEST(index_comes_back)
 {
     struct tp_file_header header;
@@ -349,6 +367,7 @@ int main(void)
         bytes_between_blocks_are_passed_over,
         damage_up_to_the_end_ends_the_walk,
         block_of_another_process_is_passed_over_whole,
+        block_inside_a_block_of_another_process_is_no_block,
         index_comes_back,
         damaged_index_is_refused,
         index_of_no_blocks_and_index_without_room,

@@ -113,6 +113,22 @@ START_TEST(varints_in_bulk_are_the_single_ones)
 }
 END_TEST
 
+START_TEST(varints_in_bulk_stop_behind_the_last_one)
+{
+    static const uint8_t bytes[24] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    uint64_t values[16];
+
+    for (size_t count = 0; count <= 16; count++) {
+        struct tp_wire_in in = {bytes, bytes + sizeof(bytes)};
+        memset(values, 0xff, sizeof(values));
+        ck_assert(tp_wire_get_varints(&in, values, count));
+        ck_assert_uint_eq((size_t)(in.at - bytes), count);
+        if (count < 16)
+            ck_assert_uint_eq(values[count], UINT64_MAX);
+    }
+}
+END_TEST
+
 START_TEST(words_are_little_endian)
 {
     uint8_t bytes[15];
@@ -198,6 +214,7 @@ int main(void)
         cut_varint_is_refused_and_moves_nothing,
         varint_over_64_bits_or_10_bytes_is_refused,
         varints_in_bulk_are_the_single_ones,
+        varints_in_bulk_stop_behind_the_last_one,
         words_are_little_endian,
         put_without_room_writes_nothing_and_stays_full,
         get_without_bytes_moves_nothing,
