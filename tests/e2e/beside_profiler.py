@@ -6,7 +6,7 @@ import os
 
 import tap
 
-PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", os.environ.get("PYTHON", "/usr/bin/python3"))
+PYTHON = os.environ.get("TPAGENT_TEST_PYTHON") or os.environ.get("PYTHON", "/usr/bin/python3")
 
 LOOP = """
 import json, sys, torch

@@ -10,7 +10,7 @@ import time
 
 import tap
 
-PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", os.environ.get("PYTHON", "/usr/bin/python3"))
+PYTHON = os.environ.get("TPAGENT_TEST_PYTHON") or os.environ.get("PYTHON", "/usr/bin/python3")
 ONE_ADD = "import torch; torch.ones(2) + 1"
 
 
