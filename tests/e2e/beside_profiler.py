@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Beside torch.profiler in one process: the same operators, the same time, and its result unharmed."""
+"""Beside torch.profiler in one process: the same operators and times, and its result unharmed."""
 
 import json
 import os
 
 import tap
 
-PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", os.environ.get("PYTHON", "/usr/bin/python3"))
+PYTHON = os.environ.get("TPAGENT_TEST_PYTHON") or os.environ.get("PYTHON", "/usr/bin/python3")
 
 LOOP = """
 import json, sys, torch
@@ -70,7 +70,7 @@ def agrees(model):
         total = sum(time for key, (_, time) in theirs.items() if key != "window")
         print(f"# {model}: self CPU time {ours:.0f} us here, {total:.0f} us by torch.profiler")
         assert abs(ours - total) <= 0.1 * total, (ours, total)
-        # where times are whole microseconds the reference nests short operators wrongly now and then,
+        # where times are whole microseconds the reference nests short operators wrongly at times,
         # and then folds one too many or one too few; one operator of its own lies before the window
         for key, (count, _) in theirs.items():
             if key != "window":

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh SCRIPT: run one end-to-end test in a folder of its own and compare what it prints with SCRIPT's .stdout.exact.
-# The script finds: agent PROGRAM... (runs it under the agent), dump [OPTION] (prints the recording), skip REASON,
-# WORKLOADS (folder of programs), PYTHON. Exit status 77 means skipped.
+# run.sh SCRIPT: run one end-to-end test in a folder of its own and compare what it prints with
+# SCRIPT's .stdout.exact. The script finds: agent PROGRAM... (runs it under the agent), dump
+# [OPTION] (prints the recording), skip REASON, WORKLOADS (folder of programs), PYTHON. Exit status
+# 77 means skipped.
 set -u
 script=$(realpath "$1")
-here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d "${TMPDIR:-/tmp}/tpagent-test.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -26,6 +26,7 @@ dump() {
 }
 skip() { echo "skipped: $*" >&2; exit 77; }
 
+# shellcheck source=/dev/null
 (. "$script") >stdout 2>stderr
 status=$?
 cat stderr >&2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The public header alone, as C99, C11 and C++11, by each compiler that is here, without a warning.
 cat >use.c <<'END'
 #include "tpagent.h"
@@ -20,7 +21,8 @@ for std in c99 c11 gnu11; do
     for compiler in gcc clang; do
         command -v $compiler >/dev/null || continue
         for file in alone.c use.c; do
-            $compiler -std=$std $warnings -Wstrict-prototypes -O2 -c -I "$HEADERS" $file -o out.o || exit 1
+            $compiler -std=$std $warnings -Wstrict-prototypes -O2 -I "$HEADERS" -c $file \
+                -o out.o || exit 1
         done
     done
     echo "$std"

@@ -1,4 +1,6 @@
-# Every ITT call, through a stub of our own. Numbers of ranges come from the program's ids: only whether they pair is shown.
+# SPDX-License-Identifier: MIT
+# Every ITT call, through a stub of our own. Numbers of ranges come from the program's ids: only
+# whether they pair is shown.
 agent "$WORKLOADS/itt_ranges" || exit
 dump | awk '{ while (match($0, / id=[0-9]+/)) {
     id = substr($0, RSTART + 4, RLENGTH - 4)
