@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: MIT
 """torch_cost.py adds MODE CHUNKS: CPU nanoseconds an operator in a loop of x + y on eight floats.
 
-MODE none: the loop alone, also for whoever preloads something. plain, shapes: torch.profiler in
-every second chunk, whose difference from the chunk before is what it adds. Prints one JSON line.
+Every second chunk is observed. MODE plain, shapes: by torch.profiler. agent: by what is preloaded,
+which in the other chunks is kept from seeing operators. none: not at all. The chunks are short and
+their lowest quarter counts, so that neighbours on the machine matter little. Prints one JSON line:
+what the loop costs its thread, what observing adds to it, and, for agent, what other threads of the
+process do for it.
 
 torch_cost.py mlp STEPS: training steps of a small net, for a recording.
 """
 
 import json
 import os
-import statistics
 import sys
 import time
 
 import torch
 
-CHUNK = 20000
+CHUNK = 2000
+WARM = 200
+LONG = 200000
 
 
 def adds():
@@ -44,15 +48,21 @@ def mlp():
 
 
 def timed(run):
-    """(CPU of the process, CPU of this thread), nanoseconds an operator."""
-    process, thread = time.process_time_ns(), time.thread_time_ns()
+    run(WARM)
+    start = time.thread_time_ns()
     run(CHUNK)
-    return (time.process_time_ns() - process) / CHUNK, (time.thread_time_ns() - thread) / CHUNK
+    return (time.thread_time_ns() - start) / CHUNK
 
 
-def profiled(run, shapes):
+def observed(run, mode):
+    if mode == "agent":
+        torch.autograd._enable_record_function(True)
+        cost = timed(run)
+        torch.autograd._enable_record_function(False)
+        time.sleep(0.001)  # the drain's turn
+        return cost
     profiler = torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=shapes
+        activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=mode == "shapes"
     )
     profiler.start()
     cost = timed(run)
@@ -60,20 +70,34 @@ def profiled(run, shapes):
     return cost
 
 
+def other_threads(run):
+    """CPU nanoseconds an operator that the other threads of the process spend meanwhile."""
+    torch.autograd._enable_record_function(True)
+    process, thread = time.process_time_ns(), time.thread_time_ns()
+    run(LONG)
+    time.sleep(0.1)
+    return (time.process_time_ns() - process - time.thread_time_ns() + thread) / LONG
+
+
+def low_quarter(values):
+    return sorted(values)[len(values) // 4]
+
+
 def measure(mode, chunks):
     run = adds()
     run(CHUNK)
+    if mode == "agent":
+        torch.autograd._enable_record_function(False)
     plain, other = [], []
     for _ in range(chunks):
         plain.append(timed(run))
         if mode != "none":
-            other.append(profiled(run, mode == "shapes"))
-    result = {
-        "process_ns": statistics.median(process for process, _ in plain),
-        "thread_ns": statistics.median(thread for _, thread in plain),
-    }
+            other.append(observed(run, mode))
+    result = {"loop_ns": low_quarter(plain)}
     if other:
-        result["added_ns"] = statistics.median(b[0] - a[0] for a, b in zip(plain, other))
+        result["added_ns"] = low_quarter(other) - low_quarter(plain)
+    if mode == "agent":
+        result["others_ns"] = other_threads(run)
     print(json.dumps(result), flush=True)
 
 

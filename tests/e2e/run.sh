@@ -15,7 +15,15 @@ mkdir recording
 export TPAGENT_OUT="$work/recording"
 
 agent() { LD_PRELOAD="$AGENT" "$@"; }
-dump() { "$DUMP" "$@" "$TPAGENT_OUT"; }
+# Tracks one after the other: in the file they are mixed as they were drained.
+dump() {
+    "$DUMP" "$@" "$TPAGENT_OUT" | awk '
+        function flush(t) { for (t = 1; t <= most; t++) printf "%s", lines[t]; split("", lines); most = 0 }
+        /^track=/ { split($1, part, "="); t = part[2] + 0; lines[t] = lines[t] $0 "\n"
+                    if (t > most) most = t; next }
+        { flush(); print }
+        END { flush() }'
+}
 skip() { echo "skipped: $*" >&2; exit 77; }
 
 (. "$script") >stdout 2>stderr

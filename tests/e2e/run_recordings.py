@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tpreport on recordings: whole ones, and ones that were cut or changed at any place. TAP on stdout.
+"""tpreport on recordings: whole ones, and ones cut or changed at any place. TAP on stdout.
 
 usage: run_recordings.py TPREPORT MAKE_SAMPLE"""
 import json
@@ -22,7 +22,8 @@ def run(*words, **more):
 
 
 def files_of(recording):
-    return sorted(path for path in recording.rglob("*") if path.is_file() and path.name != "run.json")
+    files = (path for path in recording.rglob("*") if path.is_file())
+    return sorted(path for path in files if path.name != "run.json")
 
 
 def a_recording_becomes_the_table(recording):
@@ -30,12 +31,10 @@ def a_recording_becomes_the_table(recording):
     assert done.returncode == 0, done
     lines = done.stdout.splitlines()
     assert lines[1].split()[0] == "Name" and "CPU Mem" in lines[1], lines[1]
-    rows = {line.split("  ")[0] or line.split()[0]: line.split() for line in lines[3:-2]}
     counts = {words[0]: words[-1] for words in (line.split() for line in lines[3:-2])}
     assert counts == {"ProfilerStep*": "220", "epoch": "220", "aten::add": "220", "aten::mm": "220",
                       "AllReduce": "440"}, counts
     assert "died without an end line" in done.stderr, done.stderr
-    assert rows
 
 
 def streamed_and_listed_rows_agree(recording):
@@ -69,7 +68,8 @@ def processes_and_ranks_are_chosen(recording):
     rows = json.loads(run(recording, "--by=rank", "--format=json").stdout)["rows"]
     assert {row["node_id"] for row in rows} == {0, 1}, rows
     done = run(recording, "--pid=1")
-    assert done.returncode == 1 and "none of 2 processes" in done.stderr and str(recording) in done.stderr, done
+    assert done.returncode == 1 and "none of 2 processes" in done.stderr, done
+    assert str(recording) in done.stderr, done
     rows = json.loads(run(recording, "--step=3-4", "--format=json").stdout)["rows"]
     assert rows[0]["count"] == 8, rows[0]
 
@@ -85,15 +85,16 @@ def other_inputs_are_refused_by_info(recording):
     other = recording.parent / "events.json"
     other.write_text('{"events": []}')
     done = run("info", other)
-    assert done.returncode == 1 and str(other) in done.stderr and "a recording" in done.stderr, done
+    assert done.returncode == 1 and str(other) in done.stderr, done
+    assert "a recording" in done.stderr, done
 
 
 def examine(recording, path, what, must_notice):
-    """The report of a damaged recording: an answer, never a crash, and the file is named where one is wrong."""
+    """A damaged recording: an answer, never a crash; the file is named where one is wrong."""
     done = run(recording)
     assert done.returncode in (0, 1, 3), (what, done)
     if done.returncode == 1:
-        assert done.stderr.startswith("tpreport: ") and "4000-" in done.stderr + "4000-", (what, done)
+        assert done.stderr.startswith("tpreport: "), (what, done)
     if done.returncode and must_notice:
         assert path.name in done.stderr, (what, done)
     checked = run("check", recording)
@@ -106,10 +107,11 @@ def examine(recording, path, what, must_notice):
 def cut_at_every_97th_byte(recording):
     for path in files_of(recording):
         whole = path.read_bytes()
+        killed = any(part.startswith("4100") for part in path.parts)
         for size in range(0, len(whole), 97 if len(whole) < 20000 else 97 * 13):
             path.write_bytes(whole[:size])
-            killed = path.parent.name.startswith("4100") or path.parent.parent.name.startswith("4100")
-            examine(recording, path, f"{path.name} cut at {size}", path.suffix == ".tpt" and not killed and size)
+            must_notice = path.suffix == ".tpt" and not killed and size
+            examine(recording, path, f"{path.name} cut at {size}", must_notice)
         path.write_bytes(whole)
 
 
@@ -120,7 +122,8 @@ def a_changed_bit_anywhere(recording):
         for at in range(draw.randrange(61), len(whole), 61 if len(whole) < 20000 else 61 * 13):
             bit = 1 << draw.randrange(8)
             path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1:])
-            examine(recording, path, f"{path.name} byte {at} ^ {bit}, TEST_SEED={SEED}", path.suffix == ".tpt")
+            what = f"{path.name} byte {at} ^ {bit}, TEST_SEED={SEED}"
+            examine(recording, path, what, path.suffix == ".tpt")
         path.write_bytes(whole)
 
 
@@ -136,12 +139,21 @@ def missing_files_are_said(recording):
     empty = recording.parent / "empty"
     empty.mkdir()
     done = run(empty)
-    assert done.returncode == 1 and "no recording" in done.stderr and str(empty) in done.stderr, done
+    assert done.returncode == 1 and "no recording" in done.stderr, done
+    assert str(empty) in done.stderr, done
 
 
-TESTS = [a_recording_becomes_the_table, streamed_and_listed_rows_agree, info_and_check_find_it_whole,
-         processes_and_ranks_are_chosen, without_input_the_newest_is_found, other_inputs_are_refused_by_info,
-         cut_at_every_97th_byte, a_changed_bit_anywhere, missing_files_are_said]
+TESTS = [
+    a_recording_becomes_the_table,
+    streamed_and_listed_rows_agree,
+    info_and_check_find_it_whole,
+    processes_and_ranks_are_chosen,
+    without_input_the_newest_is_found,
+    other_inputs_are_refused_by_info,
+    cut_at_every_97th_byte,
+    a_changed_bit_anywhere,
+    missing_files_are_said,
+]
 
 
 def main():

@@ -23,7 +23,7 @@ struct tp_run {
     struct tp_progress progress;
     struct tp_buffer notes;     /* lines for stderr: what was lost */
     struct tp_buffer recording; /* what inputs say of themselves, as JSON; empty: nothing */
-    bool is_partial;        /* exit status 3 */
+    bool is_partial;            /* exit status 3 */
 };
 
 #define TP_COMMAND(id, name, function, subject, help)                                              \

@@ -11,8 +11,8 @@ static int check_inputs(const struct tp_run *run, struct tp_diag *diag)
     for (int i = 0; i < run->input_count; i++) {
         if (run->inputs[i].kind == &tp_input_tptrace)
             continue;
-        tp_diag_fail(diag, -TP_EFOREIGN, TP_DIAG_NO_OFFSET, "this is %s; expected %s", run->inputs[i].kind->help,
-                     tp_input_tptrace.help);
+        tp_diag_fail(diag, -TP_EFOREIGN, TP_DIAG_NO_OFFSET, "this is %s; expected %s",
+                     run->inputs[i].kind->help, tp_input_tptrace.help);
         return tp_diag_at(diag, run->inputs[i].path);
     }
     return 0;
@@ -25,7 +25,8 @@ static int read_format(const struct tp_options *options, bool *ret_json, struct 
     *ret_json = !strcmp(format, "json");
     if (*ret_json || !strcmp(format, "text"))
         return 0;
-    return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET, "format '%.40s': expected text or json", format);
+    return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                        "format '%.40s': expected text or json", format);
 }
 
 int tp_command_info(struct tp_run *run, struct tp_diag *diag)
@@ -39,7 +40,8 @@ int tp_command_info(struct tp_run *run, struct tp_diag *diag)
     for (int i = 0; i < run->input_count && !result; i++) {
         if (i)
             tp_buffer_char(&out, '\n');
-        result = tptrace_info(run->inputs[i].path, &run->options->selection, json, &out, &cut, diag);
+        result =
+            tptrace_info(run->inputs[i].path, &run->options->selection, json, &out, &cut, diag);
         run->is_partial |= !result && cut;
     }
     if (!result)

@@ -21,6 +21,8 @@ static inline uint64_t tp_torch_fold(uint64_t a, uint64_t b)
 #define TP_TORCH_MIX_A UINT64_C(0xd6e8feb86659fd93)
 #define TP_TORCH_MIX_B UINT64_C(0xa0761d6478bd642f)
 
+/* A product with 0 would forget the other factor: @hash begins as, and stays, a number without a
+ * pattern. */
 static inline uint64_t tp_torch_mix(uint64_t hash, uint64_t a, uint64_t b)
 {
     return tp_torch_fold(a ^ TP_TORCH_MIX_A, b ^ hash);
@@ -95,7 +97,7 @@ static inline uint64_t tp_torch_mix_tensor(const struct tp_torch_layout *layout,
         return hash;
     sizes = rank <= TP_TORCH_INLINE_RANK ? impl + layout->strides : sizes + rank * 8;
     for (at = 0; at < rank; at++)
-        hash = tp_torch_mix(hash, tp_torch_word(sizes, at * 8), TP_TORCH_MIX_B);
+        hash = tp_torch_mix(hash, tp_torch_word(sizes, at * 8), 0);
     return hash;
 }
 
@@ -103,7 +105,7 @@ static inline uint64_t tp_torch_mix_tensor(const struct tp_torch_layout *layout,
 static inline uint64_t tp_torch_inputs_hash(const struct tp_torch_layout *layout, bool all,
                                             const unsigned char *inputs, size_t count)
 {
-    uint64_t hash = count, kinds = 0;
+    uint64_t hash = TP_TORCH_MIX_B + count, kinds = 0;
 
     for (const unsigned char *input = inputs; input != inputs + count * TP_TORCH_INPUT_BYTES;
          input += TP_TORCH_INPUT_BYTES) {
@@ -116,7 +118,7 @@ static inline uint64_t tp_torch_inputs_hash(const struct tp_torch_layout *layout
         else if (all && value != TP_TORCH_OTHER)
             hash = tp_torch_inputs_mix_scalar(layout, hash, value, input);
     }
-    hash = tp_torch_mix(hash, kinds, TP_TORCH_MIX_B);
+    hash = tp_torch_mix(hash, kinds, 0);
     return hash != 0 ? hash : 1;
 }
 

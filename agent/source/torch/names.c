@@ -26,14 +26,14 @@ static uint64_t key_of(const struct tp_torch_name *name)
 {
     const unsigned char *text = (const unsigned char *)name->name;
     size_t at = 0;
-    uint64_t key = name->name_length;
+    uint64_t key = TP_TORCH_MIX_B + name->name_length;
 
     if (name->key != NULL)
         return (uint64_t)(uintptr_t)name->key;
     for (; at + 8 <= name->name_length; at += 8)
-        key = tp_torch_mix(key, tp_torch_word(text, at), TP_TORCH_MIX_B);
+        key = tp_torch_mix(key, tp_torch_word(text, at), 0);
     for (; at < name->name_length; at++)
-        key = tp_torch_mix(key, text[at], TP_TORCH_MIX_B);
+        key = tp_torch_mix(key, text[at], 0);
     return key | 1;
 }
 

@@ -75,6 +75,9 @@ const char *tp_torch_probe_moment(const struct tp_python *python, struct tp_py_o
         return "a torch.func transform is at work";
     if (text_has(python, torch, "_C._dispatch_tls_local_exclude_set", "AutogradCPU"))
         return "an operator written in Python is at work";
+    if (tp_python_ask(python, torch, "_C._len_torch_dispatch_stack", false) &&
+        !module_has(python, "torch.utils._python_dispatch", "_disable_current_modes"))
+        return "a dispatch mode of the program is at work";
     return NULL;
 }
 

@@ -15,7 +15,7 @@ for turn in range(20):
     time.sleep(random.choice((0.02, 0.1, 0.3)) * (0.5 + random.random()))
     program.kill()
     program.wait()
-    calls = sum(struct.unpack("3Q", open("calls", "rb").read(24))) if os.path.exists("calls") else 0
+    calls = sum(struct.unpack("3Q", open("calls", "rb").read(24).ljust(24, b"\0"))) if os.path.exists("calls") else 0
     os.path.exists("calls") and os.remove("calls")
     out = subprocess.run([os.environ["DUMP"], "--summary", os.environ["TPAGENT_OUT"]], capture_output=True, text=True)
     counts = dict((k, int(v)) for k, v in (w.split("=") for w in out.stdout.split() if "=" in w))

@@ -30,7 +30,7 @@ struct tp_input {
     struct tp_progress *progress; /* borrowed; NULL: silent */
     uint64_t
         lost_count; /* what could not be read or was dropped while recording; > 0: exit status 3 */
-    char lost_text[256]; /* about the first of it */
+    char lost_text[256];        /* about the first of it */
     struct tp_buffer notes;     /* the report's head: lines for stderr, each with its end */
     struct tp_buffer recording; /* the same facts as a JSON object; empty: nothing to say */
 };

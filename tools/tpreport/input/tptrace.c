@@ -49,7 +49,8 @@ static int probe(const struct tp_input *input)
 }
 
 /* The report's head, and whether anything is missing. */
-static void tell(struct tp_input *input, const struct tptrace_run *run, const struct tp_strings *strings)
+static void tell(struct tp_input *input, const struct tptrace_run *run,
+                 const struct tp_strings *strings)
 {
     tptrace_head_lines(run, strings, "tpreport: ", NOTES_MAX, &input->notes);
     tptrace_head_json(run, strings, false, &input->recording);
@@ -62,9 +63,9 @@ static int fail_memory(struct tp_diag *diag, int error)
     return error ? tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error)) : 0;
 }
 
-static int read_averages(struct tp_input *input, struct tp_strings *strings, struct tp_stacks *stacks,
-                         const struct tp_averages_options *options, struct tp_input_averages *ret,
-                         struct tp_diag *diag)
+static int read_averages(struct tp_input *input, struct tp_strings *strings,
+                         struct tp_stacks *stacks, const struct tp_averages_options *options,
+                         struct tp_input_averages *ret, struct tp_diag *diag)
 {
     struct tptrace_sums *sums = NULL;
     struct tptrace_run run;
@@ -75,8 +76,8 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings, str
 
     int error = tptrace_run_open(&run, input->path, input->selection, diag);
     if (!error)
-        error = fail_memory(diag, tptrace_sums_create(&sums, tptrace_run_workers(&how), stacks, options,
-                                                      input->selection->by));
+        error = fail_memory(diag, tptrace_sums_create(&sums, tptrace_run_workers(&how), stacks,
+                                                      options, input->selection->by));
     if (!error)
         error = tptrace_run_read(&run, &how, strings, tptrace_sums_consumers(sums), diag);
     if (!error)
@@ -92,11 +93,14 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings, str
     return error;
 }
 
-static int read_into_lists(struct tp_input *input, struct tptrace_run *run, struct tptrace_list **lists,
-                           unsigned count, struct tp_event_list *events, struct tp_diag *diag)
+static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
+                           struct tptrace_list **lists, unsigned count,
+                           struct tp_event_list *events, struct tp_diag *diag)
 {
-    struct tptrace_run_options how = {
-        .selection = input->selection, .want_shapes = true, .workers = count, .trouble_limit = TROUBLES_KEPT};
+    struct tptrace_run_options how = {.selection = input->selection,
+                                      .want_shapes = true,
+                                      .workers = count,
+                                      .trouble_limit = TROUBLES_KEPT};
     struct tptrace_consumer consumers[64] = {{0}};
 
     for (unsigned i = 0; i < count; i++)

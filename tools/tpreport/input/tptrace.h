@@ -34,8 +34,9 @@ struct tptrace_sums;
  * tptrace_sums_create - aggregators for @count workers
  * Return: 0 and sums for tptrace_sums_destroy (which takes NULL), or -ENOMEM.
  */
-int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count, const struct tp_stacks *stacks,
-                        const struct tp_averages_options *options, enum tp_by by);
+int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count,
+                        const struct tp_stacks *stacks, const struct tp_averages_options *options,
+                        enum tp_by by);
 void tptrace_sums_destroy(struct tptrace_sums *sums);
 
 /** tptrace_sums_consumers - one per worker */
@@ -48,12 +49,13 @@ int tptrace_sums_finish(struct tptrace_sums *sums, struct tp_averages **ret_aver
 
 struct tptrace_list;
 
-/** tptrace_list_create - collects what a run's consumers take; @by: what node_id stands for. Return: NULL without
- * memory. */
+/** tptrace_list_create - collects what a run's consumers take; @by: what node_id stands for.
+ * Return: NULL without memory. */
 struct tptrace_list *tptrace_list_create(enum tp_by by);
 void tptrace_list_destroy(struct tptrace_list *list);
 
-/** tptrace_list_consumer - fills in a consumer; it uses the list alone, so each worker has its own list */
+/** tptrace_list_consumer - fills in a consumer; it uses the list alone, so each worker has its own
+ * list */
 void tptrace_list_consumer(struct tptrace_list *list, struct tptrace_consumer *consumer);
 
 /** tptrace_list_add - move all that @from has behind what @into has. Return: 0 or -ENOMEM. */
@@ -68,11 +70,13 @@ int tptrace_list_finish(struct tptrace_list *list, int64_t start_ns, struct tp_e
 
 /* ---- what a report says of its recording (tptrace_head.c) ---- */
 
-/** tptrace_head_lines - at most @limit short lines about what is missing, each with @prefix and its end */
-void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings, const char *prefix,
-                        size_t limit, struct tp_buffer *out);
+/** tptrace_head_lines - at most @limit short lines about what is missing, each with @prefix and its
+ * end */
+void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings,
+                        const char *prefix, size_t limit, struct tp_buffer *out);
 
-/** tptrace_head_json - the same facts as one JSON object; @all: and threads, sources, kinds of records, sizes */
+/** tptrace_head_json - the same facts as one JSON object; @all: and threads, sources, kinds of
+ * records, sizes */
 void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *strings, bool all,
                        struct tp_buffer *out);
 
@@ -83,12 +87,13 @@ void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *s
  * @ret_cut: is anything lost or unreadable?
  * Context: offline; reads all records. Return: 0 or negative with @diag.
  */
-int tptrace_info(const char *path, const struct tp_selection *selection, bool json, struct tp_buffer *out,
-                 bool *ret_cut, struct tp_diag *diag);
+int tptrace_info(const char *path, const struct tp_selection *selection, bool json,
+                 struct tp_buffer *out, bool *ret_cut, struct tp_diag *diag);
 
-/** tptrace_check - verify every byte; a line for each thing that is wrong, then one about the whole */
-int tptrace_check(const char *path, const struct tp_selection *selection, struct tp_buffer *out, bool *ret_cut,
-                  struct tp_diag *diag);
+/** tptrace_check - verify every byte; a line for each thing that is wrong, then one about the whole
+ */
+int tptrace_check(const char *path, const struct tp_selection *selection, struct tp_buffer *out,
+                  bool *ret_cut, struct tp_diag *diag);
 
 /** tptrace_state_name - "ended", "died", "running" */
 const char *tptrace_state_name(enum tptrace_state state);

@@ -43,8 +43,9 @@ static int make_room(struct tptrace_async_table *table)
     size_t capacity = 64;
     while (capacity < (old.used + 1) * 4)
         capacity *= 2;
-    *table = (struct tptrace_async_table){
-        .halves = malloc(capacity * sizeof(*table->halves)), .states = calloc(capacity, 1), .capacity = capacity};
+    *table = (struct tptrace_async_table){.halves = malloc(capacity * sizeof(*table->halves)),
+                                          .states = calloc(capacity, 1),
+                                          .capacity = capacity};
     if (!table->halves || !table->states) {
         tptrace_async_fini(table);
         *table = old;
@@ -65,7 +66,8 @@ int tptrace_async_match(struct tptrace_async_table *table, const struct tptrace_
 
     for (size_t at = hash(half->id); table->capacity && table->states[at & mask]; at++) {
         struct tptrace_async_half *other = &table->halves[at & mask];
-        if (table->states[at & mask] != USED || other->id != half->id || other->is_end == half->is_end)
+        if (table->states[at & mask] != USED || other->id != half->id ||
+            other->is_end == half->is_end)
             continue;
         *ret_other = *other;
         table->states[at & mask] = GONE;
@@ -81,7 +83,8 @@ int tptrace_async_match(struct tptrace_async_table *table, const struct tptrace_
     return error;
 }
 
-const struct tptrace_async_half *tptrace_async_next(const struct tptrace_async_table *table, size_t *at)
+const struct tptrace_async_half *tptrace_async_next(const struct tptrace_async_table *table,
+                                                    size_t *at)
 {
     while (*at < table->capacity) {
         size_t i = (*at)++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Begins and ends that find each other by number, on whatever thread and in whatever order they are read. */
+ * Begins and ends that find each other by number, on whatever thread and in whatever order they are
+ * read. */
 #ifndef TP_INPUT_TPTRACE_ASYNC_H
 #define TP_INPUT_TPTRACE_ASYNC_H
 
@@ -34,7 +35,9 @@ void tptrace_async_fini(struct tptrace_async_table *table);
 int tptrace_async_match(struct tptrace_async_table *table, const struct tptrace_async_half *half,
                         struct tptrace_async_half *ret_other);
 
-/** tptrace_async_next - the waiting half at or behind *@at, which moves behind it. Return: NULL at the end. */
-const struct tptrace_async_half *tptrace_async_next(const struct tptrace_async_table *table, size_t *at);
+/** tptrace_async_next - the waiting half at or behind *@at, which moves behind it. Return: NULL at
+ * the end. */
+const struct tptrace_async_half *tptrace_async_next(const struct tptrace_async_table *table,
+                                                    size_t *at);
 
 #endif

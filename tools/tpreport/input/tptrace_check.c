@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Every byte of a recording looked at: what reading finds out anyway, and what it has no need for: indexes,
- * padding, and what blocks say of themselves. */
+ * Every byte of a recording looked at: what reading finds out anyway, and what it has no need for:
+ * indexes, padding, and what blocks say of themselves. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +46,11 @@ static int keep_entry(struct check *c, const struct tp_block_header *header, uin
     return 0;
 }
 
-static void check_padding(struct check *c, const uint8_t *bytes, uint64_t size, const struct tp_block_header *header,
-                          uint64_t offset)
+static void check_padding(struct check *c, const uint8_t *bytes, uint64_t size,
+                          const struct tp_block_header *header, uint64_t offset)
 {
-    uint64_t at = offset + header->header_size + header->stored_bytes, end = offset + tp_block_stride(header);
+    uint64_t at = offset + header->header_size + header->stored_bytes,
+             end = offset + tp_block_stride(header);
     struct tp_diag diag;
 
     for (; at < end && at < size; at++) {
@@ -62,7 +63,8 @@ static void check_padding(struct check *c, const uint8_t *bytes, uint64_t size, 
 }
 
 /* The damage itself was told when the segment was read. */
-static int walk_blocks(struct check *c, const uint8_t *bytes, uint64_t size, const struct tp_file_header *header)
+static int walk_blocks(struct check *c, const uint8_t *bytes, uint64_t size,
+                       const struct tp_file_header *header)
 {
     struct tp_file_walk walk;
     struct tp_block_header block;
@@ -82,12 +84,14 @@ static int walk_blocks(struct check *c, const uint8_t *bytes, uint64_t size, con
 
 static bool entries_equal(const struct tp_index_entry *a, const struct tp_index_entry *b)
 {
-    return a->offset == b->offset && a->first_slot == b->first_slot && a->first_ticks == b->first_ticks &&
-           a->last_ticks == b->last_ticks && a->track == b->track && a->slots == b->slots && a->lost == b->lost;
+    return a->offset == b->offset && a->first_slot == b->first_slot &&
+           a->first_ticks == b->first_ticks && a->last_ticks == b->last_ticks &&
+           a->track == b->track && a->slots == b->slots && a->lost == b->lost;
 }
 
 /* A segment that was closed has an index that says what the headers say. */
-static int check_index(struct check *c, const uint8_t *bytes, uint64_t size, const struct tp_file_header *header)
+static int check_index(struct check *c, const uint8_t *bytes, uint64_t size,
+                       const struct tp_file_header *header)
 {
     struct tp_diag diag;
     struct tp_index_entry *said = calloc(c->found.count + 1, sizeof(*said));
@@ -99,10 +103,12 @@ static int check_index(struct check *c, const uint8_t *bytes, uint64_t size, con
         trouble(c, &diag);
     } else if (count >= 0) {
         uint32_t same = 0;
-        while (same < c->found.count && same < count && entries_equal(&said[same], &c->found.items[same]))
+        while (same < c->found.count && same < count &&
+               entries_equal(&said[same], &c->found.items[same]))
             same++;
         if (same < c->found.count || same < count) {
-            tp_diag_fail(&diag, -TP_ECORRUPT, size, "index of %lld blocks differs from the %u blocks there are, first at %u",
+            tp_diag_fail(&diag, -TP_ECORRUPT, size,
+                         "index of %lld blocks differs from the %u blocks there are, first at %u",
                          (long long)count, c->found.count, same);
             trouble(c, &diag);
         }
@@ -125,7 +131,8 @@ static int check_segment(struct check *c, const struct tptrace_segment *segment)
     int error = 0;
     if (!tp_file_header_read(&header, bytes, size, TP_FILE_MAGIC, NULL)) {
         if (header.number != segment->number) {
-            tp_diag_fail(&diag, -TP_ECORRUPT, 32, "segment number %u, expected %u", header.number, segment->number);
+            tp_diag_fail(&diag, -TP_ECORRUPT, 32, "segment number %u, expected %u", header.number,
+                         segment->number);
             trouble(c, &diag);
         }
         error = walk_blocks(c, bytes, size, &header);
@@ -146,8 +153,9 @@ static void check_gaps(struct check *c)
         bool evicted = piece->gap == piece->first_slot && p->meta.eviction_count;
         if (!piece->gap || evicted)
             continue;
-        tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET, "track %u: slots %llu to %llu are missing",
-                     p->tracks[piece->track].track, (unsigned long long)(piece->first_slot - piece->gap),
+        tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
+                     "track %u: slots %llu to %llu are missing", p->tracks[piece->track].track,
+                     (unsigned long long)(piece->first_slot - piece->gap),
                      (unsigned long long)piece->first_slot - 1);
         tptrace_trouble(p, &diag, p->dir);
     }
@@ -158,11 +166,13 @@ static void check_names(const struct tptrace_member *member, struct tptrace_proc
     char path[TPTRACE_PATH_MAX];
     struct tp_diag diag;
 
-    if ((!member->names_damaged && !member->names_unknown) || tptrace_path(path, member->dir, "names.tpn"))
+    if ((!member->names_damaged && !member->names_unknown) ||
+        tptrace_path(path, member->dir, "names.tpn"))
         return;
-    tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET,
-                 "%u names damaged or never finished, %u ids used that have none; %u names are whole",
-                 member->names_damaged, member->names_unknown, member->name_count);
+    tp_diag_fail(
+        &diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET,
+        "%u names damaged or never finished, %u ids used that have none; %u names are whole",
+        member->names_damaged, member->names_unknown, member->name_count);
     tptrace_trouble(p, &diag, path);
 }
 
@@ -196,13 +206,14 @@ static void put_troubles(struct tp_buffer *out, struct tptrace_member *member, u
         tp_buffer_format(out, "%s\n", text);
     }
     if (troubles->count > troubles->kept)
-        tp_buffer_format(out, "%s: %llu more\n", member->dir, (unsigned long long)(troubles->count - troubles->kept));
+        tp_buffer_format(out, "%s: %llu more\n", member->dir,
+                         (unsigned long long)(troubles->count - troubles->kept));
     *count += troubles->count;
     troubles->count = troubles->kept = 0;
 }
 
-static void put_summary(struct tp_buffer *out, const struct tptrace_run *run, const struct tp_strings *strings,
-                        uint64_t troubles)
+static void put_summary(struct tp_buffer *out, const struct tptrace_run *run,
+                        const struct tp_strings *strings, uint64_t troubles)
 {
     uint64_t bytes = 0, blocks = 0, names = 0, records = 0;
     struct tp_buffer lines = {0};
@@ -220,17 +231,19 @@ static void put_summary(struct tp_buffer *out, const struct tptrace_run *run, co
     tptrace_head_lines(run, strings, "", SIZE_MAX, &lines);
     tp_buffer_bytes(out, lines.bytes, lines.size);
     tp_buffer_fini(&lines);
-    tp_buffer_format(out, "%s: %zu processes, %llu bytes, %llu blocks, %llu records, %llu names: ", run->place.run_dir,
-                     run->count, (unsigned long long)bytes, (unsigned long long)blocks,
-                     (unsigned long long)records, (unsigned long long)names);
+    tp_buffer_format(out, "%s: %zu processes, %llu bytes, %llu blocks, %llu records, %llu names: ",
+                     run->place.run_dir, run->count, (unsigned long long)bytes,
+                     (unsigned long long)blocks, (unsigned long long)records,
+                     (unsigned long long)names);
     if (troubles)
         tp_buffer_format(out, "%llu problems\n", (unsigned long long)troubles);
     else
-        tp_buffer_string(out, tptrace_run_was_cut(run) ? "intact, but something was lost\n" : "whole\n");
+        tp_buffer_string(out,
+                         tptrace_run_was_cut(run) ? "intact, but something was lost\n" : "whole\n");
 }
 
-int tptrace_check(const char *path, const struct tp_selection *selection, struct tp_buffer *out, bool *ret_cut,
-                  struct tp_diag *diag)
+int tptrace_check(const char *path, const struct tp_selection *selection, struct tp_buffer *out,
+                  bool *ret_cut, struct tp_diag *diag)
 {
     static const struct tptrace_consumer nobody[64];
     struct tptrace_run_options how = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Reading files that somebody else may be writing, cutting or deleting: by pread into our own memory, never
- * by mapping, where a file cut behind our back would be SIGBUS. */
+ * Reading files that somebody else may be writing, cutting or deleting: by pread into our own
+ * memory, never by mapping, where a file cut behind our back would be SIGBUS. */
 #ifndef TP_INPUT_TPTRACE_FILE_H
 #define TP_INPUT_TPTRACE_FILE_H
 
@@ -33,7 +33,8 @@ int64_t tptrace_read_at(int fd, void *bytes, size_t size, uint64_t offset);
 int tptrace_read_file(const char *path, uint64_t limit, void **ret_bytes, uint64_t *ret_size,
                       struct tp_diag *diag);
 
-/** tptrace_path - "DIRECTORY/NAME" into a buffer of TPTRACE_PATH_MAX. Return: 0 or -ENAMETOOLONG. */
+/** tptrace_path - "DIRECTORY/NAME" into a buffer of TPTRACE_PATH_MAX. Return: 0 or -ENAMETOOLONG.
+ */
 int tptrace_path(char *buffer, const char *directory, const char *name);
 
 #endif

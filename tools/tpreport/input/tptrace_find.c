@@ -212,7 +212,8 @@ static int find_in(const char *directory, struct tptrace_place *place)
         error = found < 0 ? found : found ? collect_processes(newest, 2, &processes) : 0;
     }
     if (!error)
-        error = processes.count ? fill_place(place, newest ? newest : directory, &processes) : -TP_ENOTFOUND;
+        error = processes.count ? fill_place(place, newest ? newest : directory, &processes)
+                                : -TP_ENOTFOUND;
     if (error && place->run_dir)
         tptrace_place_fini(place);
     entries_fini(&processes);
@@ -236,7 +237,7 @@ int tptrace_find(const char *input, struct tptrace_place *ret_place, struct tp_d
     if (error == -TP_ENOTFOUND)
         tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET,
                      "no recording here%s; expected run.json, or meta.jsonl of a process",
-                     input        ? ""
+                     input         ? ""
                      : out && *out ? " (TPAGENT_OUT)"
                                    : " (the working directory; TPAGENT_OUT is not set)");
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * What a report says of the recording it is made from: short lines for people, the same as JSON. A whole recording
- * of processes that ended says nothing. */
+ * What a report says of the recording it is made from: short lines for people, the same as JSON. A
+ * whole recording of processes that ended says nothing. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,8 @@ static void end(struct head *head)
 }
 
 /* "COUNT WHAT" when there are any. */
-static void count_line(struct head *head, const struct tptrace_member *member, uint64_t count, const char *what)
+static void count_line(struct head *head, const struct tptrace_member *member, uint64_t count,
+                       const char *what)
 {
     if (!count || !begin_member(head, member))
         return;
@@ -88,7 +89,8 @@ static int64_t age_of(const struct tptrace_member *member, const struct tptrace_
 {
     const struct tptrace_process *p = &member->process;
     size_t cursor = 0;
-    int64_t end_ns = p->state == TPTRACE_RUNNING ? now_ns() : tp_clock_ns(&p->clock, &cursor, p->last_ticks);
+    int64_t end_ns =
+        p->state == TPTRACE_RUNNING ? now_ns() : tp_clock_ns(&p->clock, &cursor, p->last_ticks);
 
     return end_ns > range->start_ns ? end_ns - range->start_ns : 0;
 }
@@ -104,7 +106,8 @@ static void unfinished_line(struct head *head, const struct tptrace_member *memb
 
     if (!count || !begin_member(head, member))
         return;
-    tp_buffer_format(head->out, "%llu unfinished range%s", (unsigned long long)count, count == 1 ? "" : "s");
+    tp_buffer_format(head->out, "%llu unfinished range%s", (unsigned long long)count,
+                     count == 1 ? "" : "s");
     for (size_t i = 0; i < member->open.kept && i < UNFINISHED_SHOWN; i++) {
         const struct tptrace_unfinished *range = &member->open.items[i];
         const struct tp_string *name = tp_strings_get(head->strings, range->name);
@@ -163,7 +166,8 @@ static void clock_lines(struct head *head, const struct tptrace_member *member)
                          member->pair_count ? "once only" : "never", from[member->rate_from]);
         end(head);
     }
-    count_line(head, member, member->process.clock.rejected_pairs, "readings of the clock go backwards and were left out");
+    count_line(head, member, member->process.clock.rejected_pairs,
+               "readings of the clock go backwards and were left out");
     if (member->process.clock.segments > 1)
         count_line(head, member, member->process.clock.segments - 1, "jumps of the clock");
 }
@@ -175,7 +179,8 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     for (size_t i = 0; i < meta->drop_count; i++) {
         if (!begin_member(head, member))
             continue;
-        tp_buffer_format(head->out, "%llu records dropped", (unsigned long long)meta->drops[i].count);
+        tp_buffer_format(head->out, "%llu records dropped",
+                         (unsigned long long)meta->drops[i].count);
         if (meta->drops[i].has_track)
             tp_buffer_format(head->out, " on track %u", meta->drops[i].track);
         if (meta->drops[i].reason)
@@ -190,20 +195,24 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
 
     count_line(head, member, t->lost_records, "records lost: they found no room");
     drop_lines(head, member);
-    count_line(head, member, t->evicted_slots, "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
+    count_line(head, member, t->evicted_slots,
+               "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
     count_line(head, member, t->missing_slots, "slots missing");
     count_line(head, member, t->damaged_blocks, "damaged blocks left out");
     count_line(head, member, t->damaged_bytes, "damaged bytes passed over");
     count_line(head, member, t->unknown_records, "records of kinds that this reader does not know");
-    count_line(head, member, t->stream.cut_by_gap, "ranges whose end is missing count up to the gap");
+    count_line(head, member, t->stream.cut_by_gap,
+               "ranges whose end is missing count up to the gap");
     count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
-    count_line(head, member, t->stream.without_details, "operators whose details could not be read");
+    count_line(head, member, t->stream.without_details,
+               "operators whose details could not be read");
     count_line(head, member, member->names_damaged, "names damaged or never finished");
     count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
 }
 
 /* Said by an earlier process already? */
-static bool is_repeated(const struct tptrace_run *run, size_t before, const char *name, const char *why)
+static bool is_repeated(const struct tptrace_run *run, size_t before, const char *name,
+                        const char *why)
 {
     for (size_t i = 0; i < before; i++) {
         if (!run->members[i].was_read)
@@ -239,7 +248,8 @@ static void source_lines(struct head *head, size_t index)
         if (!source->state || strcmp(source->state, "failed") != 0 ||
             is_repeated(head->run, index, source->name, why) || !begin(head))
             continue;
-        tp_buffer_format(head->out, "source %.64s did not start%s%.300s", source->name, *why ? ": " : "", why);
+        tp_buffer_format(head->out, "source %.64s did not start%s%.300s", source->name,
+                         *why ? ": " : "", why);
         end(head);
     }
     for (size_t i = 0; i < meta->note_count; i++) {
@@ -261,10 +271,11 @@ static void failed_line(struct head *head, const struct tptrace_member *member)
     end(head);
 }
 
-void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings, const char *prefix,
-                        size_t limit, struct tp_buffer *out)
+void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings,
+                        const char *prefix, size_t limit, struct tp_buffer *out)
 {
-    struct head head = {.run = run, .strings = strings, .out = out, .prefix = prefix, .limit = limit};
+    struct head head = {
+        .run = run, .strings = strings, .out = out, .prefix = prefix, .limit = limit};
 
     for (size_t i = 0; i < run->count; i++) {
         const struct tptrace_member *member = &run->members[i];
@@ -280,7 +291,8 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
         source_lines(&head, i);
     }
     if (head.left_out)
-        tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix, head.left_out);
+        tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix,
+                         head.left_out);
 }
 
 /* ---- JSON ---- */
@@ -323,14 +335,16 @@ static void put_totals(struct tp_buffer *out, const struct tptrace_member *membe
     put_count(out, "names_missing", (uint64_t)member->names_damaged + member->names_unknown);
 }
 
-static void put_open(struct tp_buffer *out, const struct tptrace_member *member, const struct tp_strings *strings)
+static void put_open(struct tp_buffer *out, const struct tptrace_member *member,
+                     const struct tp_strings *strings)
 {
     tp_buffer_string(out, ", \"open\": [");
     for (size_t i = 0; i < member->open.kept; i++) {
         const struct tptrace_unfinished *range = &member->open.items[i];
         const struct tp_string *name = tp_strings_get(strings, range->name);
-        tp_buffer_format(out, "%s{\"thread\": %u, \"start_ns\": %lld, \"age_ns\": %lld, \"name\": ", i ? ", " : "",
-                         range->tid, (long long)range->start_ns, (long long)age_of(member, range));
+        tp_buffer_format(out, "%s{\"thread\": %u, \"start_ns\": %lld, \"age_ns\": %lld, \"name\": ",
+                         i ? ", " : "", range->tid, (long long)range->start_ns,
+                         (long long)age_of(member, range));
         tp_json_string(out, name->bytes, name->size);
         tp_buffer_char(out, '}');
     }
@@ -391,9 +405,9 @@ static void put_threads(struct tp_buffer *out, const struct tptrace_process *p)
     for (size_t i = 0; i < p->track_count; i++) {
         const struct tptrace_track *track = &p->tracks[i];
         const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track->track);
-        tp_buffer_format(out, "%s{\"track\": %u, \"tid\": %u, \"slots\": %llu, \"dropped\": %llu", i ? ", " : "",
-                         track->track, track->tid, (unsigned long long)track->join.next,
-                         (unsigned long long)track->dropped);
+        tp_buffer_format(out, "%s{\"track\": %u, \"tid\": %u, \"slots\": %llu, \"dropped\": %llu",
+                         i ? ", " : "", track->track, track->tid,
+                         (unsigned long long)track->join.next, (unsigned long long)track->dropped);
         put_text(out, "name", said ? said->name : NULL);
         tp_buffer_char(out, '}');
     }
@@ -455,8 +469,8 @@ static void put_details(struct tp_buffer *out, const struct tptrace_member *memb
     put_count(out, "clock_jumps", p->clock.segments ? p->clock.segments - 1 : 0);
 }
 
-static void put_member(struct tp_buffer *out, const struct tptrace_member *member, const struct tp_strings *strings,
-                       bool all)
+static void put_member(struct tp_buffer *out, const struct tptrace_member *member,
+                       const struct tp_strings *strings, bool all)
 {
     char text[1024];
 

@@ -83,7 +83,8 @@ static void put_state(struct tp_buffer *out, const struct tptrace_member *member
 {
     const struct tptrace_process *p = &member->process;
     size_t cursor = 0;
-    int64_t end_ns = p->last_ticks ? tp_clock_ns(&p->clock, &cursor, p->last_ticks) : member->start_ns;
+    int64_t end_ns =
+        p->last_ticks ? tp_clock_ns(&p->clock, &cursor, p->last_ticks) : member->start_ns;
 
     put_label(out, "  state");
     tp_buffer_string(out, tptrace_state_name(p->state));
@@ -103,7 +104,8 @@ static void put_clock(struct tp_buffer *out, const struct tptrace_member *member
     put_label(out, "  clock");
     tp_buffer_format(out, "%.20s, %.6f GHz (%s), %u readings",
                      member->process.meta.clock ? member->process.meta.clock : "unknown",
-                     clock->ticks_per_second / 1e9, tptrace_rate_name(member->rate_from), clock->pair_count);
+                     clock->ticks_per_second / 1e9, tptrace_rate_name(member->rate_from),
+                     clock->pair_count);
     if (clock->segments > 1)
         tp_buffer_format(out, ", %u jumps", clock->segments - 1);
     tp_buffer_char(out, '\n');
@@ -114,7 +116,8 @@ static void put_threads(struct tp_buffer *out, const struct tptrace_process *p)
     put_label(out, "  threads");
     tp_buffer_format(out, "%zu", p->track_count);
     for (size_t i = 0; i < p->track_count && i < THREADS_SHOWN; i++) {
-        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, p->tracks[i].track);
+        const struct tptrace_meta_track *said =
+            tptrace_meta_find_track(&p->meta, p->tracks[i].track);
         tp_buffer_format(out, "%s%u", i ? ", " : ": ", p->tracks[i].tid);
         if (said && said->name && *said->name)
             tp_buffer_format(out, " %.32s", said->name);
@@ -129,7 +132,8 @@ static void put_sources(struct tp_buffer *out, const struct tptrace_meta *meta)
     put_label(out, "  sources");
     for (size_t i = 0; i < meta->source_count; i++) {
         const struct tptrace_meta_source *source = &meta->sources[i];
-        tp_buffer_format(out, "%s%.40s %.20s", i ? ", " : "", source->name, source->state ? source->state : "?");
+        tp_buffer_format(out, "%s%.40s %.20s", i ? ", " : "", source->name,
+                         source->state ? source->state : "?");
         if (source->why && *source->why)
             tp_buffer_format(out, " (%.200s)", source->why);
     }
@@ -158,7 +162,8 @@ static void put_files(struct tp_buffer *out, const struct tptrace_member *member
 
     put_label(out, "  files");
     put_size(out, p->totals.disk_bytes);
-    tp_buffer_format(out, ": %zu segments, %llu blocks, ", p->segment_count, (unsigned long long)p->totals.blocks);
+    tp_buffer_format(out, ": %zu segments, %llu blocks, ", p->segment_count,
+                     (unsigned long long)p->totals.blocks);
     if (p->totals.rings)
         tp_buffer_format(out, "%llu rings with %llu slots, ", (unsigned long long)p->totals.rings,
                          (unsigned long long)p->totals.ring_slots);
@@ -174,7 +179,8 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
         tp_buffer_format(out, "  %.64s", meta->program);
     if (member->rank >= 0)
         tp_buffer_format(out, "  rank %lld", (long long)member->rank);
-    tp_buffer_format(out, "  parent %u  host %.64s\n", meta->parent_pid, meta->host ? meta->host : "unknown");
+    tp_buffer_format(out, "  parent %u  host %.64s\n", meta->parent_pid,
+                     meta->host ? meta->host : "unknown");
     put_state(out, member);
     put_clock(out, member);
     put_threads(out, &member->process);
@@ -183,7 +189,8 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
     put_files(out, member);
 }
 
-static void put_text(struct tp_buffer *out, const struct tptrace_run *run, const struct tp_strings *strings)
+static void put_text(struct tp_buffer *out, const struct tptrace_run *run,
+                     const struct tp_strings *strings)
 {
     struct tp_buffer lines = {0};
 
@@ -201,8 +208,8 @@ static void put_text(struct tp_buffer *out, const struct tptrace_run *run, const
     tp_buffer_fini(&lines);
 }
 
-int tptrace_info(const char *path, const struct tp_selection *selection, bool json, struct tp_buffer *out,
-                 bool *ret_cut, struct tp_diag *diag)
+int tptrace_info(const char *path, const struct tp_selection *selection, bool json,
+                 struct tp_buffer *out, bool *ret_cut, struct tp_diag *diag)
 {
     static const struct tptrace_consumer nobody[64];
     struct tptrace_run_options how = {.selection = selection, .fold = true, .trouble_limit = 64};

@@ -35,7 +35,8 @@ int tptrace_piece_compare(const void *a, const void *b)
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-static int append(struct tptrace_pieces *joined, struct tptrace_join *join, struct tptrace_piece piece)
+static int append(struct tptrace_pieces *joined, struct tptrace_join *join,
+                  struct tptrace_piece piece)
 {
     piece.gap = 0;
     if (piece.first_slot > join->next) {
@@ -62,7 +63,8 @@ static int fill_from_rings(struct rings *rings, uint64_t end, struct tptrace_pie
 {
     int error = 0;
 
-    for (size_t i = rings->first; i < rings->count && rings->items[i].first_slot < end && !error; i++) {
+    for (size_t i = rings->first; i < rings->count && rings->items[i].first_slot < end && !error;
+         i++) {
         struct tptrace_piece part = rings->items[i];
         uint64_t ring_end = part.first_slot + part.slots;
         uint64_t from = part.first_slot > join->next ? part.first_slot : join->next;
@@ -79,22 +81,24 @@ static int fill_from_rings(struct rings *rings, uint64_t end, struct tptrace_pie
     return error;
 }
 
-static int take_block(struct tptrace_piece block, struct rings *rings, struct tptrace_pieces *joined,
-                      struct tptrace_join *join)
+static int take_block(struct tptrace_piece block, struct rings *rings,
+                      struct tptrace_pieces *joined, struct tptrace_join *join)
 {
     int error = 0;
 
     if (block.first_slot > join->next)
         error = fill_from_rings(rings, block.first_slot, joined, join);
     uint64_t end = block.first_slot + block.slots;
-    uint64_t twice = block.first_slot < join->next ? (end < join->next ? end : join->next) - block.first_slot : 0;
+    uint64_t twice = block.first_slot < join->next
+                         ? (end < join->next ? end : join->next) - block.first_slot
+                         : 0;
     join->double_slots += twice;
     block.skip = (uint32_t)twice;
     return error || twice == block.slots ? error : append(joined, join, block);
 }
 
-int tptrace_join_track(const struct tptrace_piece *pieces, size_t count, struct tptrace_pieces *joined,
-                       struct tptrace_join *ret_join)
+int tptrace_join_track(const struct tptrace_piece *pieces, size_t count,
+                       struct tptrace_pieces *joined, struct tptrace_join *ret_join)
 {
     struct tptrace_join join = {0};
     struct rings rings = {0};

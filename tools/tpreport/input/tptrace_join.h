@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Pieces of a track (blocks, and what is left in rings) put in the order of their slot numbers, so that
- * nothing is counted twice and what is missing is known. Blocks come first; of a ring only what no block has. */
+ * Pieces of a track (blocks, and what is left in rings) put in the order of their slot numbers, so
+ * that nothing is counted twice and what is missing is known. Blocks come first; of a ring only
+ * what no block has. */
 #ifndef TP_INPUT_TPTRACE_JOIN_H
 #define TP_INPUT_TPTRACE_JOIN_H
 
@@ -13,8 +14,8 @@
 struct tptrace_piece {
     uint64_t first_slot;
     uint64_t first_ticks, last_ticks;
-    uint64_t offset;  /* in the segment; of a ring: in the process's ring slots */
-    uint64_t gap;     /* slots missing before it */
+    uint64_t offset; /* in the segment; of a ring: in the process's ring slots */
+    uint64_t gap;    /* slots missing before it */
     uint32_t slots;
     uint32_t skip;    /* of a block's slots, at the start, the block before has already */
     uint32_t bytes;   /* in the segment */
@@ -32,10 +33,10 @@ struct tptrace_pieces {
 int tptrace_pieces_add(struct tptrace_pieces *pieces, const struct tptrace_piece *piece);
 
 struct tptrace_join {
-    uint64_t next;           /* number behind the last slot that there is */
-    uint64_t gap_slots;      /* missing between pieces, the first gap not among them */
-    uint64_t first_gap;      /* missing before the first piece */
-    uint64_t double_slots;   /* that two blocks have: never made by a writer */
+    uint64_t next;         /* number behind the last slot that there is */
+    uint64_t gap_slots;    /* missing between pieces, the first gap not among them */
+    uint64_t first_gap;    /* missing before the first piece */
+    uint64_t double_slots; /* that two blocks have: never made by a writer */
     uint32_t gaps;
 };
 
@@ -48,7 +49,7 @@ int tptrace_piece_compare(const void *a, const void *b);
  * @joined: they are appended there in order, gap and skip set; a ring may come in parts
  * Return: 0 or negative as tptrace_pieces_add.
  */
-int tptrace_join_track(const struct tptrace_piece *pieces, size_t count, struct tptrace_pieces *joined,
-                       struct tptrace_join *ret_join);
+int tptrace_join_track(const struct tptrace_piece *pieces, size_t count,
+                       struct tptrace_pieces *joined, struct tptrace_join *ret_join);
 
 #endif

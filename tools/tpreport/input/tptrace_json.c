@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-/* The tree is freed by recursion: how deep it gets is checked before it is made. The parser takes comments,
- * in which a bracket or quote would mislead this check: there are none in JSON. */
+/* The tree is freed by recursion: how deep it gets is checked before it is made. The parser takes
+ * comments, in which a bracket or quote would mislead this check: there are none in JSON. */
 static int check_depth(const char *bytes, size_t size)
 {
     unsigned depth = 0;

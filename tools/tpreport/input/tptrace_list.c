@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * Events of a run as one list. The streams hand out children before parents and tracks in any mix; each item
- * knows its track and its number there, and its parent's number, which is all that the tree needs. */
+ * Events of a run as one list. The streams hand out children before parents and tracks in any mix;
+ * each item knows its track and its number there, and its parent's number, which is all that the
+ * tree needs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
     return 0;
 }
 
-static int list_range(void *context, const struct tptrace_source *source, const struct tp_stream_range *range)
+static int list_range(void *context, const struct tptrace_source *source,
+                      const struct tp_stream_range *range)
 {
     struct item item = {
         .start_ns = range->start_ns,
@@ -91,7 +93,8 @@ static int list_range(void *context, const struct tptrace_source *source, const 
     return add_item(context, source, range->name, range->record, &item);
 }
 
-static int list_async(void *context, const struct tptrace_source *source, const struct tptrace_async *async)
+static int list_async(void *context, const struct tptrace_source *source,
+                      const struct tptrace_async *async)
 {
     struct tptrace_list *list = context;
     struct item item = {
@@ -109,7 +112,8 @@ static int list_async(void *context, const struct tptrace_source *source, const 
 
 void tptrace_list_consumer(struct tptrace_list *list, struct tptrace_consumer *consumer)
 {
-    *consumer = (struct tptrace_consumer){.context = list, .range = list_range, .async = list_async};
+    *consumer =
+        (struct tptrace_consumer){.context = list, .range = list_range, .async = list_async};
 }
 
 int tptrace_list_add(struct tptrace_list *into, struct tptrace_list *from)
@@ -187,7 +191,8 @@ struct threads {
     size_t count, capacity;
 };
 
-static const struct thread *find_thread(const struct threads *threads, uint64_t user, uint32_t number)
+static const struct thread *find_thread(const struct threads *threads, uint64_t user,
+                                        uint32_t number)
 {
     for (size_t i = threads->count; i-- > 0;) {
         const struct thread *t = &threads->items[i];
@@ -255,18 +260,20 @@ static int set_trace_name(struct tp_event_list *events, const struct tptrace_eve
     return tp_strings_put(events->strings, text, (size_t)n, ret_name);
 }
 
-static int append_event(struct tp_event_list *events, const struct item *item, const struct threads *threads,
-                        int64_t start_ns, uint32_t parent)
+static int append_event(struct tp_event_list *events, const struct item *item,
+                        const struct threads *threads, int64_t start_ns, uint32_t parent)
 {
     struct tp_function_event event;
     const struct thread *forward =
-        item->event.fwd_thread ? find_thread(threads, item->user, (uint32_t)item->event.fwd_thread) : NULL;
+        item->event.fwd_thread ? find_thread(threads, item->user, (uint32_t)item->event.fwd_thread)
+                               : NULL;
 
     tp_function_event_init(&event);
     int error = set_trace_name(events, &item->event, &event.trace_name);
     if (error)
         return error;
-    tp_event_set(&event, TP_EVENT_START, tp_number_real((double)(item->start_ns - start_ns) / 1000.0));
+    tp_event_set(&event, TP_EVENT_START,
+                 tp_number_real((double)(item->start_ns - start_ns) / 1000.0));
     tp_event_set(&event, TP_EVENT_END, tp_number_real((double)(item->end_ns - start_ns) / 1000.0));
     tp_event_set(&event, TP_EVENT_CPU_MEMORY, tp_number_integer(item->memory_bytes));
     tp_event_set(&event, TP_EVENT_DEVICE_MEMORY, tp_number_integer(item->device_bytes));

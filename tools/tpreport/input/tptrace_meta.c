@@ -18,9 +18,10 @@
 
 /* ---- growing lists ---- */
 
-/* Room for one more item of @size bytes. Return: it, zeroed; NULL beyond @limit (counted) or without memory. */
-static void *add_item(struct tptrace_meta *meta, void **items, size_t *count, size_t size, size_t limit,
-                      int *ret_error)
+/* Room for one more item of @size bytes. Return: it, zeroed; NULL beyond @limit (counted) or
+ * without memory. */
+static void *add_item(struct tptrace_meta *meta, void **items, size_t *count, size_t size,
+                      size_t limit, int *ret_error)
 {
     if (*count >= limit) {
         meta->ignored_entries++;
@@ -71,7 +72,8 @@ static bool parse_uuid(uint8_t uuid[16], const char *text)
     return true;
 }
 
-static int check_version(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int check_version(struct tptrace_meta *meta, const struct tptrace_json *line,
+                         struct tp_diag *diag)
 {
     uint64_t major = 0, minor = 0;
 
@@ -82,19 +84,20 @@ static int check_version(struct tptrace_meta *meta, const struct tptrace_json *l
     if (major <= TP_FORMAT_MAJOR)
         return 0;
     return tp_diag_fail(diag, -TP_EVERSION, TP_DIAG_NO_OFFSET,
-                        "format version %llu.%llu, this reader knows %u.x", (unsigned long long)major,
-                        (unsigned long long)minor, TP_FORMAT_MAJOR);
+                        "format version %llu.%llu, this reader knows %u.x",
+                        (unsigned long long)major, (unsigned long long)minor, TP_FORMAT_MAJOR);
 }
 
-static int take_start(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_start(struct tptrace_meta *meta, const struct tptrace_json *line,
+                      struct tp_diag *diag)
 {
     const struct {
         char **place;
         const char *key;
     } texts[] = {
-        {&meta->host, "host"},       {&meta->boot_id, "boot_id"},   {&meta->agent, "agent"},
-        {&meta->exe, "exe"},         {&meta->program, "program"},   {&meta->clock, "clock"},
-        {&meta->memory, "memory"},   {&meta->ring_dir, "ring_dir"}, {&meta->parent, "parent"},
+        {&meta->host, "host"},     {&meta->boot_id, "boot_id"},   {&meta->agent, "agent"},
+        {&meta->exe, "exe"},       {&meta->program, "program"},   {&meta->clock, "clock"},
+        {&meta->memory, "memory"}, {&meta->ring_dir, "ring_dir"}, {&meta->parent, "parent"},
     };
     int error = check_version(meta, line, diag);
 
@@ -113,7 +116,8 @@ static int take_start(struct tptrace_meta *meta, const struct tptrace_json *line
     return 0;
 }
 
-static int take_dist(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_dist(struct tptrace_meta *meta, const struct tptrace_json *line,
+                     struct tp_diag *diag)
 {
     (void)diag;
     meta->has_dist = true;
@@ -124,7 +128,8 @@ static int take_dist(struct tptrace_meta *meta, const struct tptrace_json *line,
     return put_member(&meta->job, line, "job");
 }
 
-static int take_clock(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_clock(struct tptrace_meta *meta, const struct tptrace_json *line,
+                      struct tp_diag *diag)
 {
     struct tp_clock_pair pair = {0}, *place;
     int error = 0;
@@ -133,11 +138,12 @@ static int take_clock(struct tptrace_meta *meta, const struct tptrace_json *line
     if (!tptrace_json_u64(line, "ticks", &pair.ticks) ||
         !tptrace_json_i64(line, "monotonic_ns", &pair.monotonic_ns) ||
         !tptrace_json_i64(line, "realtime_ns", &pair.realtime_ns) || pair.monotonic_ns < 0 ||
-        pair.monotonic_ns > MONOTONIC_MAX || pair.realtime_ns < 0 || pair.realtime_ns > REALTIME_MAX)
+        pair.monotonic_ns > MONOTONIC_MAX || pair.realtime_ns < 0 ||
+        pair.realtime_ns > REALTIME_MAX)
         return -TP_EVALUE;
     tptrace_json_u64(line, "width", &pair.width);
-    place = add_item(meta, (void **)&meta->pairs, &meta->pair_count, sizeof(pair), TPTRACE_META_PAIRS_MAX,
-                     &error);
+    place = add_item(meta, (void **)&meta->pairs, &meta->pair_count, sizeof(pair),
+                     TPTRACE_META_PAIRS_MAX, &error);
     if (place)
         *place = pair;
     return error;
@@ -157,7 +163,8 @@ static size_t lower_bound(const struct tptrace_meta *meta, uint32_t track)
     return low;
 }
 
-static int take_track(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_track(struct tptrace_meta *meta, const struct tptrace_json *line,
+                      struct tp_diag *diag)
 {
     uint32_t track;
     int error = 0;
@@ -178,7 +185,8 @@ static int take_track(struct tptrace_meta *meta, const struct tptrace_json *line
     return put_member(&meta->tracks[at].name, line, "name");
 }
 
-static int take_source(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_source(struct tptrace_meta *meta, const struct tptrace_json *line,
+                       struct tp_diag *diag)
 {
     const char *name = tptrace_json_text(line, "name");
     struct tptrace_meta_source *source = NULL;
@@ -208,7 +216,8 @@ static int take_source(struct tptrace_meta *meta, const struct tptrace_json *lin
     return error ? error : put_member(&source->why, line, "why");
 }
 
-static int take_note(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_note(struct tptrace_meta *meta, const struct tptrace_json *line,
+                     struct tp_diag *diag)
 {
     const char *text = tptrace_json_text(line, "text");
     int error = 0;
@@ -226,13 +235,14 @@ static int take_note(struct tptrace_meta *meta, const struct tptrace_json *line,
     return *place ? 0 : -ENOMEM;
 }
 
-static int take_drop(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_drop(struct tptrace_meta *meta, const struct tptrace_json *line,
+                     struct tp_diag *diag)
 {
     int error = 0;
 
     (void)diag;
-    struct tptrace_meta_drop *drop = add_item(meta, (void **)&meta->drops, &meta->drop_count, sizeof(*drop),
-                                              TPTRACE_META_OTHERS_MAX, &error);
+    struct tptrace_meta_drop *drop = add_item(meta, (void **)&meta->drops, &meta->drop_count,
+                                              sizeof(*drop), TPTRACE_META_OTHERS_MAX, &error);
     if (!drop)
         return error;
     drop->has_track = tptrace_json_u32(line, "track", &drop->track);
@@ -240,7 +250,8 @@ static int take_drop(struct tptrace_meta *meta, const struct tptrace_json *line,
     return put_member(&drop->reason, line, "reason");
 }
 
-static int take_evict(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_evict(struct tptrace_meta *meta, const struct tptrace_json *line,
+                      struct tp_diag *diag)
 {
     int error = 0;
 
@@ -264,7 +275,8 @@ static int compare_totals(const void *a, const void *b)
     return (left->track > right->track) - (left->track < right->track);
 }
 
-static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line,
+                    struct tp_diag *diag)
 {
     size_t count = tptrace_json_items(line, "tracks");
     struct tptrace_json item;
@@ -276,7 +288,8 @@ static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line, 
     tptrace_json_u64(line, "ticks", &meta->end_ticks);
     for (size_t i = 0; i < count && !error; i++) {
         struct tptrace_meta_total total = {0}, *place;
-        if (!tptrace_json_item(line, "tracks", i, &item) || !tptrace_json_u32(&item, "track", &total.track))
+        if (!tptrace_json_item(line, "tracks", i, &item) ||
+            !tptrace_json_u32(&item, "track", &total.track))
             continue;
         tptrace_json_u64(&item, "slots", &total.slots);
         tptrace_json_u64(&item, "dropped", &total.dropped);
@@ -290,7 +303,8 @@ static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line, 
     return error;
 }
 
-static int take_nothing(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_nothing(struct tptrace_meta *meta, const struct tptrace_json *line,
+                        struct tp_diag *diag)
 {
     (void)meta;
     (void)line;
@@ -302,12 +316,14 @@ static const struct {
     const char *type;
     int (*take)(struct tptrace_meta *, const struct tptrace_json *, struct tp_diag *);
 } takers[] = {
-    {"start", take_start}, {"dist", take_dist},   {"clock", take_clock}, {"track", take_track},
-    {"source", take_source}, {"note", take_note}, {"drop", take_drop},   {"evict", take_evict},
-    {"end", take_end},     {"schema", take_nothing}, {"module", take_nothing}, {"device", take_nothing},
+    {"start", take_start},    {"dist", take_dist},      {"clock", take_clock},
+    {"track", take_track},    {"source", take_source},  {"note", take_note},
+    {"drop", take_drop},      {"evict", take_evict},    {"end", take_end},
+    {"schema", take_nothing}, {"module", take_nothing}, {"device", take_nothing},
 };
 
-static int take_object(struct tptrace_meta *meta, const struct tptrace_json *line, struct tp_diag *diag)
+static int take_object(struct tptrace_meta *meta, const struct tptrace_json *line,
+                       struct tp_diag *diag)
 {
     const char *type = tptrace_json_text(line, "t");
 
@@ -345,7 +361,8 @@ static int take_line(struct tptrace_meta *meta, const char *bytes, size_t size, 
         tptrace_json_fini(&json);
     }
     if (error == -ENOMEM)
-        return tp_diag_fail(diag, error, offset, "no memory for line %llu", (unsigned long long)meta->lines);
+        return tp_diag_fail(diag, error, offset, "no memory for line %llu",
+                            (unsigned long long)meta->lines);
     if (error == -TP_EVERSION)
         return error;
     if (error)
@@ -368,6 +385,8 @@ static int keep_part(struct line_buffer *line, const char *bytes, size_t size)
         line->too_long = true;
         return 0;
     }
+    if (!size)
+        return 0;
     if (line->used + size > line->capacity) {
         size_t capacity = line->used + size + CHUNK_BYTES;
         char *grown = realloc(line->bytes, capacity);
@@ -382,8 +401,8 @@ static int keep_part(struct line_buffer *line, const char *bytes, size_t size)
 }
 
 /* Take the whole lines of a chunk, keep what is behind them. */
-static int take_chunk(struct tptrace_meta *meta, struct line_buffer *line, const char *bytes, size_t size,
-                      struct tp_diag *diag)
+static int take_chunk(struct tptrace_meta *meta, struct line_buffer *line, const char *bytes,
+                      size_t size, struct tp_diag *diag)
 {
     int error = 0;
 
@@ -413,7 +432,8 @@ static void meta_init(struct tptrace_meta *meta)
     *meta = (struct tptrace_meta){.rank = -1, .local_rank = -1, .world_size = -1, .node_rank = -1};
 }
 
-int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size, struct tp_diag *diag)
+int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size,
+                       struct tp_diag *diag)
 {
     struct line_buffer line = {0};
 
@@ -469,8 +489,9 @@ static void free_lists(struct tptrace_meta *meta)
 
 void tptrace_meta_fini(struct tptrace_meta *meta)
 {
-    char *texts[] = {meta->host,  meta->boot_id, meta->agent,    meta->exe,    meta->program, meta->clock,
-                     meta->memory, meta->ring_dir, meta->parent, meta->job, meta->end_reason};
+    char *texts[] = {meta->host,    meta->boot_id, meta->agent,     meta->exe,
+                     meta->program, meta->clock,   meta->memory,    meta->ring_dir,
+                     meta->parent,  meta->job,     meta->end_reason};
 
     free_lists(meta);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -485,14 +506,16 @@ void tptrace_meta_fini(struct tptrace_meta *meta)
     meta_init(meta);
 }
 
-const struct tptrace_meta_track *tptrace_meta_find_track(const struct tptrace_meta *meta, uint32_t track)
+const struct tptrace_meta_track *tptrace_meta_find_track(const struct tptrace_meta *meta,
+                                                         uint32_t track)
 {
     size_t at = lower_bound(meta, track);
 
     return at < meta->track_count && meta->tracks[at].track == track ? &meta->tracks[at] : NULL;
 }
 
-const struct tptrace_meta_total *tptrace_meta_find_total(const struct tptrace_meta *meta, uint32_t track)
+const struct tptrace_meta_total *tptrace_meta_find_total(const struct tptrace_meta *meta,
+                                                         uint32_t track)
 {
     struct tptrace_meta_total key = {.track = track};
 

@@ -50,52 +50,59 @@ struct tptrace_meta {
     uint32_t pid, parent_pid;
     int64_t start_ns; /* REALTIME */
     uint64_t ticks_per_second;
-    char *host, *boot_id, *agent, *exe, *program, *clock, *memory, *ring_dir, *parent; /* NULL unknown */
+    char *host, *boot_id, *agent, *exe, *program, *clock, *memory, *ring_dir,
+        *parent; /* NULL unknown */
 
     bool has_dist;
     int64_t rank, local_rank, world_size, node_rank; /* -1 unknown */
     char *job;
 
     struct tp_clock_pair *pairs;
-    struct tptrace_meta_track *tracks; /* ascending by track */
+    struct tptrace_meta_track *tracks;   /* ascending by track */
     struct tptrace_meta_source *sources; /* the last word on each */
     char **notes;
     struct tptrace_meta_drop *drops;
     struct tptrace_meta_evict *evictions;
     struct tptrace_meta_total *totals; /* ascending by track */
-    size_t pair_count, track_count, source_count, note_count, drop_count, eviction_count, total_count;
+    size_t pair_count, track_count, source_count, note_count, drop_count, eviction_count,
+        total_count;
 
     bool ended;
     char *end_reason;
     uint64_t end_ticks; /* 0 unknown */
 
     uint64_t bytes, lines;
-    uint64_t unknown_lines;  /* types that we do not know */
-    uint64_t damaged_lines;  /* no JSON object, or with values out of all bounds */
-    uint64_t first_damaged;  /* number of the first of them, from 1 */
+    uint64_t unknown_lines;    /* types that we do not know */
+    uint64_t damaged_lines;    /* no JSON object, or with values out of all bounds */
+    uint64_t first_damaged;    /* number of the first of them, from 1 */
     uint64_t first_damaged_at; /* its offset */
-    uint64_t ignored_entries; /* beyond a limit above */
-    bool torn;               /* the last line has no end */
+    uint64_t ignored_entries;  /* beyond a limit above */
+    bool torn;                 /* the last line has no end */
 };
 
 /**
  * tptrace_meta_read - read a whole meta.jsonl
  * @path: the file
  *
- * Lines that make no sense are counted and passed over. A file without a `start` line is read all the same.
+ * Lines that make no sense are counted and passed over. A file without a `start` line is read all
+ * the same.
  *
  * Context: offline. @meta is for tptrace_meta_fini, whatever is returned.
- * Return: 0, or negative when the file cannot be read at all, -TP_EVERSION for a newer major version.
+ * Return: 0, or negative when the file cannot be read at all, -TP_EVERSION for a newer major
+ * version.
  */
 int tptrace_meta_read(struct tptrace_meta *meta, const char *path, struct tp_diag *diag);
 
 /** tptrace_meta_parse - the same from memory. Return: 0, -ENOMEM or -TP_EVERSION. */
-int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size, struct tp_diag *diag);
+int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size,
+                       struct tp_diag *diag);
 
 void tptrace_meta_fini(struct tptrace_meta *meta);
 
 /** tptrace_meta_find_track - what is said of a track. Return: borrowed, NULL for nothing. */
-const struct tptrace_meta_track *tptrace_meta_find_track(const struct tptrace_meta *meta, uint32_t track);
-const struct tptrace_meta_total *tptrace_meta_find_total(const struct tptrace_meta *meta, uint32_t track);
+const struct tptrace_meta_track *tptrace_meta_find_track(const struct tptrace_meta *meta,
+                                                         uint32_t track);
+const struct tptrace_meta_total *tptrace_meta_find_total(const struct tptrace_meta *meta,
+                                                         uint32_t track);
 
 #endif

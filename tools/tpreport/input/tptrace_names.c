@@ -82,9 +82,8 @@ static struct tp_stream_name *new_name(struct tptrace_names *names)
         names->chunks = chunk;
     }
     struct tp_stream_name *name = &chunk->names[chunk->used++];
-    *name = (struct tp_stream_name){.overload_name = TP_STRING_EMPTY,
-                                    .domain = TP_STRING_NONE,
-                                    .sequence_nr = -1};
+    *name = (struct tp_stream_name){
+        .overload_name = TP_STRING_EMPTY, .domain = TP_STRING_NONE, .sequence_nr = -1};
     return name;
 }
 
@@ -153,13 +152,15 @@ static int put_scoped(struct tptrace_names *names, uint32_t id, struct tp_stream
     return error;
 }
 
-static int put_operator(struct tptrace_names *names, struct tp_stream_name *name, struct tp_name text)
+static int put_operator(struct tptrace_names *names, struct tp_stream_name *name,
+                        struct tp_name text)
 {
     struct tp_name overload = split_at_nul(&text);
     int error = set_text(names, name, text.bytes, text.size);
 
     return error ? error
-                 : tp_strings_put(names->strings, overload.bytes, overload.size, &name->overload_name);
+                 : tp_strings_put(names->strings, overload.bytes, overload.size,
+                                  &name->overload_name);
 }
 
 /* file NUL line NUL qualified name: "FILE(LINE): NAME" */
@@ -186,8 +187,9 @@ static int put_shapes(struct tptrace_names *names, uint32_t id, const struct tp_
     if (!names->shapes)
         return 0;
     if (tptrace_shapes_text(&text, json->bytes, json->size, false))
-        error = text.failed ? -ENOMEM
-                            : tp_strings_put(names->strings, text.bytes, text.size, &names->shapes[id]);
+        error = text.failed
+                    ? -ENOMEM
+                    : tp_strings_put(names->strings, text.bytes, text.size, &names->shapes[id]);
     tp_buffer_fini(&text);
     return error;
 }
@@ -302,8 +304,9 @@ static void read_names(struct tptrace_names *names, const char *path, const uint
         tp_diag_at(diag, path);
 }
 
-int tptrace_names_open(struct tptrace_names **ret_names, struct tp_strings *strings, const char *path,
-                       const uint8_t *expect_uuid, bool want_shapes, struct tp_diag *diag)
+int tptrace_names_open(struct tptrace_names **ret_names, struct tp_strings *strings,
+                       const char *path, const uint8_t *expect_uuid, bool want_shapes,
+                       struct tp_diag *diag)
 {
     struct tptrace_names *names = calloc(1, sizeof(*names));
 
@@ -352,7 +355,8 @@ const struct tp_stream_names *tptrace_names_stream(const struct tptrace_names *n
 
 uint32_t tptrace_names_shapes(const struct tptrace_names *names, uint32_t id)
 {
-    uint32_t shapes = names->shapes && id < names->stream.count ? names->shapes[id] : TP_STRING_NONE;
+    uint32_t shapes =
+        names->shapes && id < names->stream.count ? names->shapes[id] : TP_STRING_NONE;
 
     return shapes == TP_STRING_NONE ? TP_STRING_LIST : shapes;
 }

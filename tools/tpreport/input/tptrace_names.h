@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The names of one process as strings of the report: the same text of two processes is the same string. */
+ * The names of one process as strings of the report: the same text of two processes is the same
+ * string. */
 #ifndef TP_INPUT_TPTRACE_NAMES_H
 #define TP_INPUT_TPTRACE_NAMES_H
 
@@ -23,8 +24,9 @@ struct tptrace_names;
  * Context: offline, the strings' writer. @ret_names is for tptrace_names_close.
  * Return: 0, -ENOMEM (no names), or 0 with diag->code set.
  */
-int tptrace_names_open(struct tptrace_names **ret_names, struct tp_strings *strings, const char *path,
-                       const uint8_t *expect_uuid, bool want_shapes, struct tp_diag *diag);
+int tptrace_names_open(struct tptrace_names **ret_names, struct tp_strings *strings,
+                       const char *path, const uint8_t *expect_uuid, bool want_shapes,
+                       struct tp_diag *diag);
 void tptrace_names_close(struct tptrace_names *names);
 
 /** tptrace_names_stream - for the stack machines; any number of threads */

@@ -13,14 +13,15 @@
 #include "input/tptrace_ring.h"
 #include "input/tptrace_segment.h"
 
-#define OPEN_FILES_MAX 200 /* segments kept open, so that eviction does not take them away while we read */
+#define OPEN_FILES_MAX                                                                             \
+    200 /* segments kept open, so that eviction does not take them away while we read */
 #define TRACKS_MAX (1u << 20)
 #define SLOT_MAX (UINT64_C(1) << 60) /* no track ever has so many */
 
 /* What is collected while files are read; the process has the result. */
 struct opening {
     struct tptrace_process *process;
-    const uint8_t *uuid; /* NULL unknown */
+    const uint8_t *uuid;          /* NULL unknown */
     struct tptrace_pieces pieces; /* as found */
     size_t track_capacity;
     uint32_t *track_slots; /* track number to index + 1; open addressing */
@@ -118,7 +119,8 @@ static int add_piece(struct opening *o, struct tptrace_piece *piece)
 /* ---- rings ---- */
 
 /* Whole records of known kinds at the start of @ring; their first and last time. */
-static uint64_t count_whole(const struct tptrace_ring *ring, uint64_t near, uint64_t *ret_first, uint64_t *ret_last)
+static uint64_t count_whole(const struct tptrace_ring *ring, uint64_t near, uint64_t *ret_first,
+                            uint64_t *ret_last)
 {
     uint64_t at = 0, ticks = near;
 
@@ -173,7 +175,8 @@ static int take_ring(struct opening *o, const struct tptrace_ring *ring, const c
     if (whole < ring->count) {
         p->totals.damaged_slots += ring->count - whole;
         tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET,
-                     "slots %llu to %llu of track %u make no records", (unsigned long long)(ring->first_slot + whole),
+                     "slots %llu to %llu of track %u make no records",
+                     (unsigned long long)(ring->first_slot + whole),
                      (unsigned long long)(ring->first_slot + ring->count), ring->track);
         tptrace_trouble(p, &diag, path);
     }
@@ -224,7 +227,8 @@ static int read_rings_in(struct opening *o, const char *directory)
     return error ? error : seen;
 }
 
-/* Rings lie in the process's directory, or where the start line says, unless the recording was moved. */
+/* Rings lie in the process's directory, or where the start line says, unless the recording was
+ * moved. */
 static int read_rings(struct opening *o)
 {
     const char *said = o->process->meta.ring_dir;
@@ -262,8 +266,8 @@ static int take_block(void *context, const struct tp_block_header *header, uint6
         struct tp_diag diag;
         char path[TPTRACE_PATH_MAX];
         p->totals.damaged_blocks++;
-        tp_diag_fail(&diag, (int)index, offset + 20, "block of track %u from slot %llu", header->track,
-                     (unsigned long long)header->first_slot);
+        tp_diag_fail(&diag, (int)index, offset + 20, "block of track %u from slot %llu",
+                     header->track, (unsigned long long)header->first_slot);
         tptrace_segment_path(path, p, &p->segments[o->segment]);
         tptrace_trouble(p, &diag, path);
         return 0;
@@ -285,7 +289,8 @@ static int scan_segment(struct opening *o, uint32_t index)
 {
     struct tptrace_process *p = o->process;
     struct tptrace_segment *segment = &p->segments[index];
-    const struct tptrace_scan scan = {.context = o, .block = take_block, .trouble = note_segment_trouble};
+    const struct tptrace_scan scan = {
+        .context = o, .block = take_block, .trouble = note_segment_trouble};
     struct tptrace_scanned scanned;
     char path[TPTRACE_PATH_MAX];
     struct tp_diag diag;
@@ -295,11 +300,13 @@ static int scan_segment(struct opening *o, uint32_t index)
     if (fd == -ENOENT)
         return 0; /* evicted since we listed it */
     o->segment = index;
-    int error = fd < 0 ? fd : tptrace_segment_scan(fd, segment->size, o->uuid, &scan, &scanned, &diag);
+    int error =
+        fd < 0 ? fd : tptrace_segment_scan(fd, segment->size, o->uuid, &scan, &scanned, &diag);
     if (error) {
         if (fd >= 0)
             close(fd);
-        bool starting = error == -TP_ETRUNCATED && p->state != TPTRACE_ENDED && index + 1 == p->segment_count;
+        bool starting =
+            error == -TP_ETRUNCATED && p->state != TPTRACE_ENDED && index + 1 == p->segment_count;
         if (error == -ENOMEM || starting)
             return starting ? 0 : error;
         p->totals.unreadable_files++;
@@ -350,8 +357,8 @@ static int list_segments(struct tptrace_process *p)
             }
             p->segments = grown;
         }
-        p->segments[p->segment_count++] =
-            (struct tptrace_segment){.number = (uint32_t)strtoul(entry->d_name, NULL, 10), .fd = -1};
+        p->segments[p->segment_count++] = (struct tptrace_segment){
+            .number = (uint32_t)strtoul(entry->d_name, NULL, 10), .fd = -1};
     }
     closedir(stream);
     if (p->segment_count > 1)
@@ -368,8 +375,9 @@ static int read_segments(struct opening *o)
     return error;
 }
 
-int64_t tptrace_process_read_piece(struct tptrace_process *process, const struct tptrace_piece *piece,
-                                   void **buffer, size_t *capacity, struct tp_diag *diag)
+int64_t tptrace_process_read_piece(struct tptrace_process *process,
+                                   const struct tptrace_piece *piece, void **buffer,
+                                   size_t *capacity, struct tp_diag *diag)
 {
     struct tptrace_segment *segment = &process->segments[piece->segment];
     char path[TPTRACE_PATH_MAX];
@@ -380,7 +388,8 @@ int64_t tptrace_process_read_piece(struct tptrace_process *process, const struct
     if (*capacity < piece->bytes) {
         void *grown = realloc(*buffer, piece->bytes);
         if (!grown) {
-            tp_diag_fail(diag, -ENOMEM, piece->offset, "no memory for a block of %u bytes", piece->bytes);
+            tp_diag_fail(diag, -ENOMEM, piece->offset, "no memory for a block of %u bytes",
+                         piece->bytes);
             return tp_diag_at(diag, path);
         }
         *buffer = grown;
@@ -430,8 +439,9 @@ static void note_meta_troubles(struct tptrace_process *p, const char *path)
     p->totals.disk_bytes += p->meta.bytes;
     if (!p->meta.damaged_lines)
         return;
-    tp_diag_fail(&diag, -TP_ESYNTAX, p->meta.first_damaged_at, "line %llu makes no sense; %llu such lines",
-                 (unsigned long long)p->meta.first_damaged, (unsigned long long)p->meta.damaged_lines);
+    tp_diag_fail(
+        &diag, -TP_ESYNTAX, p->meta.first_damaged_at, "line %llu makes no sense; %llu such lines",
+        (unsigned long long)p->meta.first_damaged, (unsigned long long)p->meta.damaged_lines);
     tptrace_trouble(p, &diag, path);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One process's directory: what it says of itself, and where on disk each stretch of each track is. */
+ * One process's directory: what it says of itself, and where on disk each stretch of each track is.
+ */
 #ifndef TP_INPUT_TPTRACE_PROCESS_H
 #define TP_INPUT_TPTRACE_PROCESS_H
 
@@ -42,7 +43,8 @@ struct tptrace_totals {
     uint64_t damaged_blocks, damaged_slots, damaged_bytes, torn_tails, unreadable_files;
     uint64_t double_slots;
     uint64_t unknown_records;
-    uint64_t lost_records; /* the larger of what `lost` records and what rings or the end line say */
+    uint64_t
+        lost_records; /* the larger of what `lost` records and what rings or the end line say */
     uint64_t dropped_elsewhere; /* `drop` lines of meta.jsonl without a track */
     struct tp_stream_counts stream;
     uint64_t async_ranges, async_unfinished, async_without_begin;
@@ -78,17 +80,19 @@ struct tptrace_process {
  * tptrace_process_open - read the small files and find the blocks
  * @trouble_limit: how many troubles are kept with their text
  *
- * A live process may go on writing: rings are read before segments, so that what leaves a ring is found in one.
+ * A live process may go on writing: rings are read before segments, so that what leaves a ring is
+ * found in one.
  *
  * Context: offline. @process is for tptrace_process_close, whatever is returned.
- * Return: 0, with troubles noted in the process; negative when there is nothing to read (-ENOMEM, no meta.jsonl,
- * a newer major version).
+ * Return: 0, with troubles noted in the process; negative when there is nothing to read (-ENOMEM,
+ * no meta.jsonl, a newer major version).
  */
 int tptrace_process_open(struct tptrace_process *process, const char *dir, size_t trouble_limit,
                          struct tp_diag *diag);
 void tptrace_process_close(struct tptrace_process *process);
 
-/** tptrace_trouble - note a trouble; @file may be NULL when the diag has it. Context: any thread. */
+/** tptrace_trouble - note a trouble; @file may be NULL when the diag has it. Context: any thread.
+ */
 void tptrace_trouble(struct tptrace_process *process, struct tp_diag *diag, const char *file);
 
 /**
@@ -96,13 +100,16 @@ void tptrace_trouble(struct tptrace_process *process, struct tp_diag *diag, cons
  * @buffer: grown as needed, for free()
  * Return: bytes read, or negative with @diag filled.
  */
-int64_t tptrace_process_read_piece(struct tptrace_process *process, const struct tptrace_piece *piece,
-                                   void **buffer, size_t *capacity, struct tp_diag *diag);
+int64_t tptrace_process_read_piece(struct tptrace_process *process,
+                                   const struct tptrace_piece *piece, void **buffer,
+                                   size_t *capacity, struct tp_diag *diag);
 
 /** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
-void tptrace_segment_path(char *path, const struct tptrace_process *process, const struct tptrace_segment *segment);
+void tptrace_segment_path(char *path, const struct tptrace_process *process,
+                          const struct tptrace_segment *segment);
 
-/** tptrace_process_was_cut - did something make its report less than whole? (A death and eviction do not.) */
+/** tptrace_process_was_cut - did something make its report less than whole? (A death and eviction
+ * do not.) */
 bool tptrace_process_was_cut(const struct tptrace_process *process);
 
 #endif

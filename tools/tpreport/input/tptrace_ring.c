@@ -14,8 +14,9 @@ union header_bytes {
     char bytes[TP_RING_HEADER_BYTES];
 };
 
-static int read_header(int fd, uint64_t size, union header_bytes *header, const uint8_t *expect_uuid,
-                       struct tp_ring_view *ret_view, struct tp_diag *diag)
+static int read_header(int fd, uint64_t size, union header_bytes *header,
+                       const uint8_t *expect_uuid, struct tp_ring_view *ret_view,
+                       struct tp_diag *diag)
 {
     int64_t n = tptrace_read_at(fd, header, sizeof(*header), 0);
 
@@ -27,8 +28,8 @@ static int read_header(int fd, uint64_t size, union header_bytes *header, const 
 }
 
 /* Slots [from, from + count), which may go round the end of the file. */
-static int copy_slots(int fd, const struct tp_ring_view *view, uint64_t from, uint64_t count, uint64_t *slots,
-                      struct tp_diag *diag)
+static int copy_slots(int fd, const struct tp_ring_view *view, uint64_t from, uint64_t count,
+                      uint64_t *slots, struct tp_diag *diag)
 {
     while (count) {
         uint64_t index = from & (view->slot_count - 1), part = view->slot_count - index;
@@ -47,9 +48,10 @@ static int copy_slots(int fd, const struct tp_ring_view *view, uint64_t from, ui
     return 0;
 }
 
-/* What is still valid of what we copied: the drain may have gone on, the ring may serve another track. */
-static int check_again(int fd, uint64_t size, const struct tp_ring_view *then, struct tptrace_ring *ring,
-                       struct tp_diag *diag)
+/* What is still valid of what we copied: the drain may have gone on, the ring may serve another
+ * track. */
+static int check_again(int fd, uint64_t size, const struct tp_ring_view *then,
+                       struct tptrace_ring *ring, struct tp_diag *diag)
 {
     union header_bytes header;
     struct tp_ring_view now;
@@ -57,7 +59,8 @@ static int check_again(int fd, uint64_t size, const struct tp_ring_view *then, s
 
     if (error)
         return error;
-    uint64_t gone = now.track == then->track && now.first == then->first ? now.tail - then->tail : ring->count;
+    uint64_t gone =
+        now.track == then->track && now.first == then->first ? now.tail - then->tail : ring->count;
     if (now.tail < then->tail || gone > ring->count)
         gone = ring->count;
     ring->first_slot += gone;
@@ -87,7 +90,8 @@ static int copy_ring(int fd, uint64_t size, struct tptrace_ring *ring, const uin
         return 0;
     ring->slots = malloc(ring->count * TP_SLOT_BYTES);
     if (!ring->slots)
-        return tp_diag_fail(diag, -ENOMEM, 0, "no memory for %llu slots", (unsigned long long)ring->count);
+        return tp_diag_fail(diag, -ENOMEM, 0, "no memory for %llu slots",
+                            (unsigned long long)ring->count);
     error = copy_slots(fd, &view, view.tail, ring->count, ring->slots, diag);
     return error ? error : check_again(fd, size, &view, ring, diag);
 }

@@ -22,7 +22,8 @@ static void learn_member(struct tptrace_member *member, const struct tptrace_met
     if (meta->pair_count)
         member->first_pair = meta->pairs[0];
     member->own_rate = tp_clock_rate(meta->pairs, meta->pair_count);
-    if ((double)meta->ticks_per_second >= TP_CLOCK_RATE_MIN && (double)meta->ticks_per_second <= TP_CLOCK_RATE_MAX)
+    if ((double)meta->ticks_per_second >= TP_CLOCK_RATE_MIN &&
+        (double)meta->ticks_per_second <= TP_CLOCK_RATE_MAX)
         member->said_rate = (double)meta->ticks_per_second;
     if (meta->clock && !strcmp(meta->clock, "monotonic"))
         member->said_rate = 1e9;
@@ -36,7 +37,8 @@ static bool is_selected(const struct tptrace_member *member, const struct tp_sel
            (!selection->has_rank || selection->rank == member->rank);
 }
 
-static int read_member(struct tptrace_run *run, const char *dir, const struct tp_selection *selection)
+static int read_member(struct tptrace_run *run, const char *dir,
+                       const struct tp_selection *selection)
 {
     struct tptrace_member *member = &run->members[run->count];
     struct tptrace_meta meta;
@@ -74,8 +76,9 @@ static int compare_members(const void *a, const void *b)
 
 /* ---- clocks over processes ---- */
 
-/* One offset from monotonic to real time per boot: that of the earliest process, so that a wall clock that was
- * stepped meanwhile puts no process out of line with the others. Members are sorted by start. */
+/* One offset from monotonic to real time per boot: that of the earliest process, so that a wall
+ * clock that was stepped meanwhile puts no process out of line with the others. Members are sorted
+ * by start. */
 static void set_offset(const struct tptrace_run *run, struct tptrace_member *member)
 {
     const struct tptrace_member *like = member;
@@ -113,7 +116,8 @@ static int fit_clock(struct tptrace_member *member)
     struct tp_clock_pair pair = {.realtime_ns = member->start_ns};
 
     if (p->meta.pair_count)
-        return tp_clock_fit(&p->clock, p->meta.pairs, p->meta.pair_count, member->offset_ns, member->rate);
+        return tp_clock_fit(&p->clock, p->meta.pairs, p->meta.pair_count, member->offset_ns,
+                            member->rate);
     /* no pair at all: the first record is as old as the process */
     for (size_t i = 0; i < p->piece_count; i++) {
         if (!i || p->pieces[i].first_ticks < pair.ticks)
@@ -156,8 +160,8 @@ static int64_t earliest_start(const struct tptrace_run *run)
     return earliest;
 }
 
-int tptrace_run_open(struct tptrace_run *run, const char *input, const struct tp_selection *selection,
-                     struct tp_diag *diag)
+int tptrace_run_open(struct tptrace_run *run, const char *input,
+                     const struct tp_selection *selection, struct tp_diag *diag)
 {
     *run = (struct tptrace_run){0};
     int error = tptrace_find(input, &run->place, diag);
@@ -169,7 +173,8 @@ int tptrace_run_open(struct tptrace_run *run, const char *input, const struct tp
     for (size_t i = 0; i < run->found && !error; i++)
         error = read_member(run, run->place.process_dirs[i], selection);
     if (error)
-        return tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "no memory for %zu processes", run->found);
+        return tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "no memory for %zu processes",
+                            run->found);
     if (!run->count)
         return fail_selection(run, diag);
     qsort(run->members, run->count, sizeof(*run->members), compare_members);
@@ -214,7 +219,8 @@ static int add_window(struct windows *windows, int64_t from_ns, int64_t to_ns)
     return 0;
 }
 
-static int64_t instant_ns(const struct tptrace_run *run, const struct tp_instant *instant, int64_t unset)
+static int64_t instant_ns(const struct tptrace_run *run, const struct tp_instant *instant,
+                          int64_t unset)
 {
     switch (instant->kind) {
     case TP_INSTANT_RELATIVE:
@@ -259,13 +265,15 @@ struct step_search {
     int64_t from_ns, to_ns;
 };
 
-static int find_step(void *context, const struct tptrace_source *source, const struct tp_stream_range *range)
+static int find_step(void *context, const struct tptrace_source *source,
+                     const struct tp_stream_range *range)
 {
     struct step_search *search = context;
     int64_t step = (int64_t)range->record[4];
 
     (void)source;
-    if (!range->name->step || step < search->selection->first_step || step > search->selection->last_step)
+    if (!range->name->step || step < search->selection->first_step ||
+        step > search->selection->last_step)
         return 0;
     int64_t from = range->start_ns > search->from_ns ? range->start_ns : search->from_ns;
     int64_t to = range->end_ns < search->to_ns ? range->end_ns : search->to_ns;
@@ -336,7 +344,8 @@ static void release(struct tptrace_process *process)
     process->piece_count = 0;
 }
 
-static void note_names(struct tptrace_member *member, const struct tptrace_names *names, struct tp_diag *diag)
+static void note_names(struct tptrace_member *member, const struct tptrace_names *names,
+                       struct tp_diag *diag)
 {
     const struct tp_names *file = tptrace_names_file(names);
     struct tptrace_process *p = &member->process;
@@ -353,7 +362,8 @@ static void note_names(struct tptrace_member *member, const struct tptrace_names
 }
 
 static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
-                         const struct tptrace_run_options *options, const struct tptrace_names *names,
+                         const struct tptrace_run_options *options,
+                         const struct tptrace_names *names,
                          const struct tptrace_consumer *consumers, uint64_t first_ordinal)
 {
     struct windows windows = {0};
@@ -414,7 +424,8 @@ int tptrace_run_read(struct tptrace_run *run, const struct tptrace_run_options *
         if (member->failed)
             continue;
         member->was_read = true;
-        int error = tptrace_process_open(&member->process, member->dir, options->trouble_limit, &member->why);
+        int error = tptrace_process_open(&member->process, member->dir, options->trouble_limit,
+                                         &member->why);
         if (error && error != -ENOMEM) { /* it went away or was damaged since */
             member->failed = true;
             continue;

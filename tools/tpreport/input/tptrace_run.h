@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * A recording of one or many processes: which of them are wanted, their clocks, and all their records once. */
+ * A recording of one or many processes: which of them are wanted, their clocks, and all their
+ * records once. */
 #ifndef TP_INPUT_TPTRACE_RUN_H
 #define TP_INPUT_TPTRACE_RUN_H
 
@@ -24,20 +25,20 @@ enum tptrace_rate {
 
 struct tptrace_member {
     char *dir;
-    bool failed;             /* could not be read at all; @why says */
+    bool failed; /* could not be read at all; @why says */
     struct tp_diag why;
     uint32_t pid;
-    int64_t rank;            /* -1 unknown */
+    int64_t rank; /* -1 unknown */
     int64_t start_ns;
-    uint64_t boot_hash;      /* 0 unknown */
+    uint64_t boot_hash;              /* 0 unknown */
     struct tp_clock_pair first_pair; /* ticks 0 and times 0 without one */
     size_t pair_count;
-    double own_rate;         /* ticks per second; 0 not measured */
-    double said_rate;        /* 0 not said */
-    int64_t offset_ns;       /* realtime - monotonic, one for all processes of a boot */
+    double own_rate;   /* ticks per second; 0 not measured */
+    double said_rate;  /* 0 not said */
+    int64_t offset_ns; /* realtime - monotonic, one for all processes of a boot */
     double rate;
     enum tptrace_rate rate_from;
-    bool was_read;           /* what follows is set */
+    bool was_read;                  /* what follows is set */
     struct tptrace_process process; /* after reading: without pieces, segments and ring slots */
     struct tptrace_open_ranges open;
     uint32_t name_count, names_damaged, names_unknown;
@@ -48,9 +49,9 @@ struct tptrace_run {
     struct tptrace_place place;
     struct tptrace_member *members; /* the selected ones, by start time and pid */
     size_t count;
-    size_t found;        /* before selection */
-    int64_t start_ns;    /* of the run: times count from here */
-    int64_t end_ns;      /* last record of any member, after reading */
+    size_t found;     /* before selection */
+    int64_t start_ns; /* of the run: times count from here */
+    int64_t end_ns;   /* last record of any member, after reading */
 };
 
 /* How records are read. */
@@ -58,9 +59,9 @@ struct tptrace_run_options {
     const struct tp_selection *selection; /* NULL: all */
     bool fold;
     bool want_shapes;
-    bool verify;      /* as in struct tptrace_stream_options */
-    bool keep_pieces; /* for who looks at the process afterwards */
-    unsigned workers; /* 0: as many as there are cores */
+    bool verify;          /* as in struct tptrace_stream_options */
+    bool keep_pieces;     /* for who looks at the process afterwards */
+    unsigned workers;     /* 0: as many as there are cores */
     size_t trouble_limit; /* texts kept per process */
 };
 
@@ -71,10 +72,11 @@ struct tptrace_run_options {
  * Processes whose meta.jsonl cannot be read are members that failed, unless all are.
  *
  * Context: offline. @run is for tptrace_run_close, whatever is returned.
- * Return: 0, -TP_ENOTFOUND (no recording, or no process that is selected), or negative; @diag says which.
+ * Return: 0, -TP_ENOTFOUND (no recording, or no process that is selected), or negative; @diag says
+ * which.
  */
-int tptrace_run_open(struct tptrace_run *run, const char *input, const struct tp_selection *selection,
-                     struct tp_diag *diag);
+int tptrace_run_open(struct tptrace_run *run, const char *input,
+                     const struct tp_selection *selection, struct tp_diag *diag);
 void tptrace_run_close(struct tptrace_run *run);
 
 /**

@@ -7,7 +7,8 @@
 
 #include "input/tptrace_file.h"
 
-/* At most so much behind damage is read into memory to be searched; a writer's segments are smaller. */
+/* At most so much behind damage is read into memory to be searched; a writer's segments are
+ * smaller. */
 #define SEARCH_MAX (UINT64_C(256) << 20)
 
 struct scanner {
@@ -47,7 +48,8 @@ static int walk_bytes(struct scanner *s, const uint8_t *bytes, uint64_t size, st
     }
     s->scanned->skipped_bytes += walk.skipped_bytes;
     s->scanned->torn = walk.torn;
-    s->scanned->closed = size >= TP_TRAILER_BYTES && is_trailer(bytes + size - TP_TRAILER_BYTES, TP_TRAILER_BYTES);
+    s->scanned->closed =
+        size >= TP_TRAILER_BYTES && is_trailer(bytes + size - TP_TRAILER_BYTES, TP_TRAILER_BYTES);
     return error;
 }
 
@@ -59,13 +61,15 @@ static int search_rest(struct scanner *s, struct tp_diag *diag)
         size = SEARCH_MAX;
     uint8_t *bytes = malloc(size);
     if (!bytes)
-        return tp_diag_fail(diag, -ENOMEM, s->at, "no memory to search %llu bytes", (unsigned long long)size);
+        return tp_diag_fail(diag, -ENOMEM, s->at, "no memory to search %llu bytes",
+                            (unsigned long long)size);
     int64_t n = tptrace_read_at(s->fd, bytes, size, s->at);
     int error = n < 0 ? tp_diag_fail(diag, (int)n, s->at, "%s", tp_error_text((int)n))
                       : walk_bytes(s, bytes, (uint64_t)n, diag);
     if (!error && s->size - s->at > SEARCH_MAX) {
         s->scanned->skipped_bytes += s->size - s->at - SEARCH_MAX;
-        tp_diag_fail(diag, -TP_ELIMIT, s->at + SEARCH_MAX, "damaged, and too long to be searched beyond here");
+        tp_diag_fail(diag, -TP_ELIMIT, s->at + SEARCH_MAX,
+                     "damaged, and too long to be searched beyond here");
         s->scan->trouble(s->scan->context, diag);
     }
     free(bytes);
@@ -97,8 +101,9 @@ static int scan_blocks(struct scanner *s, struct tp_diag *diag)
     return 0;
 }
 
-int tptrace_segment_scan(int fd, uint64_t size, const uint8_t *expect_uuid, const struct tptrace_scan *scan,
-                         struct tptrace_scanned *ret_scanned, struct tp_diag *diag)
+int tptrace_segment_scan(int fd, uint64_t size, const uint8_t *expect_uuid,
+                         const struct tptrace_scan *scan, struct tptrace_scanned *ret_scanned,
+                         struct tp_diag *diag)
 {
     uint8_t bytes[TP_FILE_HEADER_BYTES];
     struct tp_file_header header;

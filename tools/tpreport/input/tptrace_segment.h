@@ -32,7 +32,8 @@ struct tptrace_scanned {
  * Context: offline.
  * Return: 0, or negative with @diag filled when the file is none of this process or cannot be read.
  */
-int tptrace_segment_scan(int fd, uint64_t size, const uint8_t *expect_uuid, const struct tptrace_scan *scan,
-                         struct tptrace_scanned *ret_scanned, struct tp_diag *diag);
+int tptrace_segment_scan(int fd, uint64_t size, const uint8_t *expect_uuid,
+                         const struct tptrace_scan *scan, struct tptrace_scanned *ret_scanned,
+                         struct tp_diag *diag);
 
 #endif

@@ -26,10 +26,10 @@ struct run {
     const struct tptrace_names *names;
     const struct tptrace_stream_options *options;
     const struct tptrace_consumer *consumers;
-    uint32_t *order;  /* pieces that have something left, each track's in its order */
+    uint32_t *order; /* pieces that have something left, each track's in its order */
     size_t order_count;
-    uint32_t *taken;  /* by track: pieces that are done */
-    uint32_t *left;   /* by track: pieces to come */
+    uint32_t *taken;           /* by track: pieces that are done */
+    uint32_t *left;            /* by track: pieces to come */
     struct reading **readings; /* by track; NULL before the first and behind the last piece */
 
     pthread_mutex_t lock; /* what is below, the process's totals, and `taken` */
@@ -99,14 +99,16 @@ static const struct tp_stream_name *async_name(const struct run *run, const uint
     const struct tp_stream_names *names = tptrace_names_stream(run->names);
     uint32_t id = tp_slot_argument(record);
     bool nvtx = (record[5] & 0xff) == TP_CLASS_NVTX;
-    const struct tp_stream_name *name = id < names->count ? (nvtx ? names->nvtx : names->plain)[id] : NULL;
+    const struct tp_stream_name *name =
+        id < names->count ? (nvtx ? names->nvtx : names->plain)[id] : NULL;
 
     return name ? name : names->unknown(names->context, id);
 }
 
 /* @end is NULL for a range without one. */
 static int deliver_async(struct run *run, const struct tptrace_source *source,
-                         const struct tptrace_consumer *consumer, const struct tptrace_async_half *begin,
+                         const struct tptrace_consumer *consumer,
+                         const struct tptrace_async_half *begin,
                          const struct tptrace_async_half *end, int64_t last_ns)
 {
     const struct tptrace_track *tracks = run->process->tracks;
@@ -124,7 +126,8 @@ static int deliver_async(struct run *run, const struct tptrace_source *source,
     if (async.end_ns < async.start_ns)
         async.end_ns = async.start_ns;
     const struct tptrace_stream_options *options = run->options;
-    if (options->window_count && !tp_stream_in_windows(options->windows, options->window_count, async.start_ns))
+    if (options->window_count &&
+        !tp_stream_in_windows(options->windows, options->window_count, async.start_ns))
         return 0;
     if (async.name->filtered || !consumer->async)
         return 0;
@@ -159,7 +162,8 @@ static int take_point(void *context, const uint64_t *record, int64_t ns, uint64_
 
 /* ---- one piece ---- */
 
-static int start_reading(struct run *run, uint32_t track, uint64_t ticks, struct reading **ret_reading)
+static int start_reading(struct run *run, uint32_t track, uint64_t ticks,
+                         struct reading **ret_reading)
 {
     struct reading *r = run->readings[track];
 
@@ -242,19 +246,23 @@ static void lose_piece(struct run *run, const struct tptrace_piece *piece, struc
 }
 
 /* Return: 1 with a block, 0 when it is damaged (noted), negative to stop. */
-static int decode_piece(struct worker *w, const struct tptrace_piece *piece, struct tp_block *ret_block)
+static int decode_piece(struct worker *w, const struct tptrace_piece *piece,
+                        struct tp_block *ret_block)
 {
     struct run *run = w->run;
     struct tp_diag diag;
     int64_t n = tptrace_process_read_piece(run->process, piece, &w->bytes, &w->capacity, &diag);
 
-    int error = n < 0 ? (int)n
-                      : tp_block_decode(w->decoder, w->bytes, (uint64_t)n, piece->offset, ret_block, &diag);
+    int error =
+        n < 0 ? (int)n
+              : tp_block_decode(w->decoder, w->bytes, (uint64_t)n, piece->offset, ret_block, &diag);
     if (!error && piece->skip &&
-        (ret_block->unknown_records || !find_skip(ret_block->slots, ret_block->slot_count, piece->skip)))
-        error = tp_diag_fail(&diag, -TP_ECORRUPT, piece->offset + 24,
-                             "block from slot %llu overlaps the one before it by %u slots, which end in a record",
-                             (unsigned long long)piece->first_slot, piece->skip);
+        (ret_block->unknown_records ||
+         !find_skip(ret_block->slots, ret_block->slot_count, piece->skip)))
+        error = tp_diag_fail(
+            &diag, -TP_ECORRUPT, piece->offset + 24,
+            "block from slot %llu overlaps the one before it by %u slots, which end in a record",
+            (unsigned long long)piece->first_slot, piece->skip);
     if (!error)
         return 1;
     lose_piece(run, piece, &diag);
@@ -267,21 +275,24 @@ static void note_difference(struct run *run, const struct tptrace_piece *piece, 
     char path[TPTRACE_PATH_MAX];
     struct tp_diag diag;
 
-    tp_diag_fail(&diag, -TP_ECORRUPT, piece->offset, "block of track %u from slot %llu: %s %llu, expected %llu",
-                 run->process->tracks[piece->track].track, (unsigned long long)piece->first_slot, what,
-                 (unsigned long long)found, (unsigned long long)expected);
+    tp_diag_fail(&diag, -TP_ECORRUPT, piece->offset,
+                 "block of track %u from slot %llu: %s %llu, expected %llu",
+                 run->process->tracks[piece->track].track, (unsigned long long)piece->first_slot,
+                 what, (unsigned long long)found, (unsigned long long)expected);
     tptrace_segment_path(path, run->process, &run->process->segments[piece->segment]);
     tptrace_trouble(run->process, &diag, path);
 }
 
 /* @lost_before, @open_fits: before the block was fed, unless it begins anew. */
-static void verify_block(struct run *run, const struct reading *r, const struct tptrace_piece *piece,
-                         const struct tp_block *block, uint64_t lost_before, bool open_fits)
+static void verify_block(struct run *run, const struct reading *r,
+                         const struct tptrace_piece *piece, const struct tp_block *block,
+                         uint64_t lost_before, bool open_fits)
 {
     uint64_t lost = r->stream.counts.lost_records - lost_before;
 
     if (!open_fits)
-        note_difference(run, piece, "ranges open at its start are not those of the records before; open slots",
+        note_difference(run, piece,
+                        "ranges open at its start are not those of the records before; open slots",
                         block->open_slots, r->stream.depth);
     if (block->unknown_records || piece->skip)
         return;
@@ -299,7 +310,8 @@ static int feed_block(struct run *run, struct reading *r, const struct tptrace_p
     int error = 0;
 
     if (piece->gap || r->broken)
-        error = tp_stream_restart(&r->stream, block->open, block->open_slots, block->header.first_ticks);
+        error = tp_stream_restart(&r->stream, block->open, block->open_slots,
+                                  block->header.first_ticks);
     else if (verify)
         open_fits = tp_stream_has_open(&r->stream, block->open, block->open_slots);
     r->broken = false;
@@ -328,7 +340,8 @@ static int feed_ring(struct run *run, struct reading *r, const struct tptrace_pi
     return error ? error : tp_stream_feed(&r->stream, slots, piece->slots);
 }
 
-/* Wait until all pieces before this one on its track are done. Return: false when the run has failed. */
+/* Wait until all pieces before this one on its track are done. Return: false when the run has
+ * failed. */
 static bool wait_for_turn(struct run *run, uint32_t track, uint32_t turn)
 {
     pthread_mutex_lock(&run->lock);
@@ -447,7 +460,8 @@ static int make_order(struct run *run)
 static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
 {
     const char *wanted = run->options->thread;
-    const struct tptrace_meta_track *said = tptrace_meta_find_track(&run->process->meta, track->track);
+    const struct tptrace_meta_track *said =
+        tptrace_meta_find_track(&run->process->meta, track->track);
     char *end;
 
     if (!wanted)
@@ -534,13 +548,15 @@ static int run_workers(struct run *run)
         wanted = run->order_count ? (unsigned)run->order_count : 1;
     for (unsigned i = 0; i < wanted; i++) {
         struct worker *w = &workers[i];
-        *w = (struct worker){.run = run, .consumer = &run->consumers[i], .decoder = tp_block_decoder_create()};
+        *w = (struct worker){
+            .run = run, .consumer = &run->consumers[i], .decoder = tp_block_decoder_create()};
         if (!w->decoder)
             break;
         started++;
     }
     unsigned threads = 0;
-    for (unsigned i = 1; i < started && !pthread_create(&workers[i].thread, NULL, work, &workers[i]); i++)
+    for (unsigned i = 1;
+         i < started && !pthread_create(&workers[i].thread, NULL, work, &workers[i]); i++)
         threads = i;
     if (started)
         work(&workers[0]);
@@ -564,7 +580,8 @@ static void count_empty_tracks(struct run *run)
 
 int tptrace_stream_process(struct tptrace_process *process, const struct tptrace_names *names,
                            const struct tptrace_stream_options *options,
-                           const struct tptrace_consumer *consumers, struct tptrace_open_ranges *ret_open)
+                           const struct tptrace_consumer *consumers,
+                           struct tptrace_open_ranges *ret_open)
 {
     struct run run = {.process = process,
                       .names = names,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * One process's records through the stack machines, on all cores.
  *
- * Workers take pieces (blocks, ring remains) in the order of the files, which is about the order of time, each
- * decodes its piece and then waits for its turn on the piece's track. Nobody waits for a piece that was taken
- * later, so there is no deadlock; no more pieces are in memory than there are workers. */
+ * Workers take pieces (blocks, ring remains) in the order of the files, which is about the order of
+ * time, each decodes its piece and then waits for its turn on the piece's track. Nobody waits for a
+ * piece that was taken later, so there is no deadlock; no more pieces are in memory than there are
+ * workers. */
 #ifndef TP_INPUT_TPTRACE_STREAM_H
 #define TP_INPUT_TPTRACE_STREAM_H
 
@@ -34,12 +35,16 @@ struct tptrace_async {
     uint8_t how; /* enum tp_stream_end */
 };
 
-/* Who takes what comes out; one per worker. Any of the functions may be NULL. Return: 0, or negative to stop. */
+/* Who takes what comes out; one per worker. Any of the functions may be NULL. Return: 0, or
+ * negative to stop. */
 struct tptrace_consumer {
     void *context;
-    int (*range)(void *context, const struct tptrace_source *source, const struct tp_stream_range *range);
-    int (*async)(void *context, const struct tptrace_source *source, const struct tptrace_async *async);
-    int (*end_process)(void *context); /* the process and its names go away; by one thread for all workers */
+    int (*range)(void *context, const struct tptrace_source *source,
+                 const struct tp_stream_range *range);
+    int (*async)(void *context, const struct tptrace_source *source,
+                 const struct tptrace_async *async);
+    int (*end_process)(
+        void *context); /* the process and its names go away; by one thread for all workers */
 };
 
 struct tptrace_unfinished {
@@ -64,8 +69,9 @@ struct tptrace_stream_options {
     const char *thread;     /* a tid in decimal or a thread's name; NULL all */
     uint64_t first_ordinal; /* of the process's first track */
     uint64_t user;
-    unsigned workers;       /* at least 1 */
-    bool verify;            /* what blocks say of themselves against what is in them: differences are troubles */
+    unsigned workers; /* at least 1 */
+    bool verify; /* what blocks say of themselves against what is in them: differences are troubles
+                  */
 };
 
 /**
@@ -79,7 +85,8 @@ struct tptrace_stream_options {
  */
 int tptrace_stream_process(struct tptrace_process *process, const struct tptrace_names *names,
                            const struct tptrace_stream_options *options,
-                           const struct tptrace_consumer *consumers, struct tptrace_open_ranges *ret_open);
+                           const struct tptrace_consumer *consumers,
+                           struct tptrace_open_ranges *ret_open);
 
 /** tptrace_worker_count - one per core that we may use, at most 64 */
 unsigned tptrace_worker_count(void);

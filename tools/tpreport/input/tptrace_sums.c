@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * Averages of a stream. The aggregator takes any event and finds its group by all that makes one; a program runs
- * the same few operators over and over, so each worker sums equal ones in a small table of its own first, found
- * by the name's address, and hands a sum on when another name wants its place. */
+ * Averages of a stream. The aggregator takes any event and finds its group by all that makes one; a
+ * program runs the same few operators over and over, so each worker sums equal ones in a small
+ * table of its own first, found by the name's address, and hands a sum on when another name wants
+ * its place. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -51,7 +52,8 @@ struct tptrace_sums {
 };
 
 /* In list order: by start, longer first, then as numbered. */
-static inline bool comes_before(int64_t start_ns, int64_t end_ns, uint64_t sequence, const struct member *b)
+static inline bool comes_before(int64_t start_ns, int64_t end_ns, uint64_t sequence,
+                                const struct member *b)
 {
     if (start_ns != b->start_ns)
         return start_ns < b->start_ns;
@@ -60,7 +62,8 @@ static inline bool comes_before(int64_t start_ns, int64_t end_ns, uint64_t seque
     return sequence < b->sequence;
 }
 
-static inline void set_member(struct member *member, const struct tp_stream_range *range, uint64_t sequence)
+static inline void set_member(struct member *member, const struct tp_stream_range *range,
+                              uint64_t sequence)
 {
     member->start_ns = range->start_ns;
     member->end_ns = range->end_ns;
@@ -146,8 +149,8 @@ static int end_names(void *context)
     return error;
 }
 
-static inline struct cell *find_cell(struct worker_sums *w, const struct tp_stream_name *name, uint32_t shapes,
-                                     uint8_t scope)
+static inline struct cell *find_cell(struct worker_sums *w, const struct tp_stream_name *name,
+                                     uint32_t shapes, uint8_t scope)
 {
     uint64_t hash = (uintptr_t)name / sizeof(*name) + shapes * UINT64_C(37) + scope * UINT64_C(101);
 
@@ -164,7 +167,8 @@ static int begin_cell(struct worker_sums *w, struct cell *cell, const struct tp_
     return error;
 }
 
-static int sum_range(void *context, const struct tptrace_source *source, const struct tp_stream_range *range)
+static int sum_range(void *context, const struct tptrace_source *source,
+                     const struct tp_stream_range *range)
 {
     struct worker_sums *w = context;
     bool op = tp_slot_kind(range->record) == TP_EVENT_OP_BEGIN;
@@ -176,8 +180,8 @@ static int sum_range(void *context, const struct tptrace_source *source, const s
     if (__builtin_expect(source->process != w->process, 0))
         error = turn_to(w, source);
     struct cell *cell = find_cell(w, range->name, shapes, scope);
-    if (__builtin_expect(cell->name != range->name || cell->shapes != shapes || cell->scope != scope ||
-                             cell->op != op,
+    if (__builtin_expect(cell->name != range->name || cell->shapes != shapes ||
+                             cell->scope != scope || cell->op != op,
                          0)) {
         error = error ? error : begin_cell(w, cell, range, sequence);
         cell->shapes = shapes;
@@ -200,7 +204,8 @@ static int sum_range(void *context, const struct tptrace_source *source, const s
     return error;
 }
 
-static int sum_async(void *context, const struct tptrace_source *source, const struct tptrace_async *async)
+static int sum_async(void *context, const struct tptrace_source *source,
+                     const struct tptrace_async *async)
 {
     struct worker_sums *w = context;
     struct member member = {.start_ns = async->start_ns,
@@ -219,8 +224,9 @@ static int sum_async(void *context, const struct tptrace_source *source, const s
     return error ? error : tp_averages_add(w->averages, &average);
 }
 
-int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count, const struct tp_stacks *stacks,
-                        const struct tp_averages_options *options, enum tp_by by)
+int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count,
+                        const struct tp_stacks *stacks, const struct tp_averages_options *options,
+                        enum tp_by by)
 {
     struct tptrace_sums *sums = calloc(1, sizeof(*sums));
 

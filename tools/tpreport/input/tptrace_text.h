@@ -9,7 +9,8 @@
 
 #include "model/buffer.h"
 
-/* A range text of emit_nvtx: NAME[, seq = N][, op_id = N][, sizes = [[..], ..]][, input_op_ids = [(n,n), ..]] */
+/* A range text of emit_nvtx: NAME[, seq = N][, op_id = N][, sizes = [[..], ..]][, input_op_ids =
+ * [(n,n), ..]] */
 struct tptrace_nvtx_text {
     size_t name_size;
     int64_t sequence_nr; /* -1 none */
@@ -18,8 +19,8 @@ struct tptrace_nvtx_text {
 };
 
 /**
- * tptrace_split_nvtx - take the suffixes off, from the right, each only when it matches to the letter
- * Return: was there any? Else the text is a name as it stands.
+ * tptrace_split_nvtx - take the suffixes off, from the right, each only when it matches to the
+ * letter Return: was there any? Else the text is a name as it stands.
  */
 bool tptrace_split_nvtx(const char *text, size_t size, struct tptrace_nvtx_text *ret_split);
 

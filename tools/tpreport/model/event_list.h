@@ -20,7 +20,7 @@ struct tp_event_list {
     uint32_t kernel_count, kernel_capacity;
     uint32_t use_device; /* string id; TP_STRING_NONE = None */
     uint32_t tree_count; /* events before this one have their tree (tp_tree_build) */
-    bool is_nested;      /* events without a tree have their parents: nothing is learnt from times */
+    bool is_nested; /* events without a tree have their parents: nothing is learnt from times */
     bool profile_memory;
     bool with_flops;
 };

@@ -81,7 +81,7 @@ bool tp_stream_in_windows(const struct tp_stream_window *windows, size_t count, 
 struct tp_stream_config {
     const struct tp_clock *clock;
     const struct tp_stream_names *names;
-    bool fold; /* merge only children that bear their parent's name */
+    bool fold;                              /* merge only children that bear their parent's name */
     const struct tp_stream_window *windows; /* ascending; ranges that begin in none are not there */
     size_t window_count;                    /* 0: all are wanted */
     void *context;

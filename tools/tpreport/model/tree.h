@@ -8,8 +8,8 @@
 /**
  * tp_tree_build - nest the events that have no tree yet, fold repeated names, join backward stacks
  *
- * With list->is_nested (cleared here) the events' parents are set already, each before its children in the
- * list; only the lists of children are made.
+ * With list->is_nested (cleared here) the events' parents are set already, each before its children
+ * in the list; only the lists of children are made.
  *
  * @list: events from list->tree_count on are taken as one recording; earlier ones are left alone
  * @diag: names the event when a backward event has no forward thread
