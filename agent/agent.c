@@ -71,7 +71,8 @@ static int arm(struct tp_live *live)
     return error;
 }
 
-/* TPAGENT_WHEN_FULL=wait. Never in a signal handler of the thread that arms: that one is turned away before. */
+/* TPAGENT_WHEN_FULL=wait. Never in a signal handler of the thread that arms: that one is turned
+ * away before. */
 static bool wait_until_armed(struct tp_live *live)
 {
     _Atomic uint32_t never = 0;
@@ -102,8 +103,8 @@ bool tp_agent_arm(void)
     int kept = errno, error = arm(live);
     atomic_store_explicit(&live->state, error ? TP_FAILED : TP_ARMED, memory_order_release);
     if (error && tp_log_same())
-        tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(), live->dir[0] ? live->dir : tp_agent.run_dir,
-                    tp_error_text(error));
+        tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(),
+                    live->dir[0] ? live->dir : tp_agent.run_dir, tp_error_text(error));
     tp_tls.attaching = attaching;
     errno = kept;
     return !error;
@@ -116,28 +117,33 @@ void tp_agent_end(const char *reason, uint64_t wait_ns)
     if (!tp_agent_here() || atomic_load(&live->state) >= TP_ENDED)
         return;
     tp_sources_stop();
-    if (atomic_load(&live->state) < TP_ARMED) { /* nothing happened: start and end are the recording */
+    if (atomic_load(&live->state) <
+        TP_ARMED) { /* nothing happened: start and end are the recording */
         atomic_store(&live->state, TP_ENDED);
         tp_drain_end_idle(live, reason);
+    } else if (!tp_drain_end(live, reason, wait_ns)) {
         return;
     }
-    bool done = tp_drain_end(live, reason, wait_ns);
     uint32_t error = atomic_load(&live->said_full);
-    if (done && error && tp_log_same())
-        tp_log_warn("%s: some events could not be written: %s", live->dir, tp_error_text((int)error));
-    else if (done && tp_agent.root && tp_log_same())
+    if (!tp_log_same())
+        return;
+    if (error)
+        tp_log_warn("%s: some events could not be written: %s", live->dir,
+                    tp_error_text((int)error));
+    else if (tp_agent.root)
         tp_log_info("recorded in %s", tp_agent.run_dir);
 }
 
-/* --- interposed ----------------------------------------------------------------------------------------- */
+/* --- interposed
+ * ----------------------------------------------------------------------------------------- */
 
 void tp_agent_go_live(void)
 {
     struct tp_live *live = tp_agent.live;
     int kept = errno;
 
-    if (live && !tp_tls.ours && atomic_load_explicit(&live->state, memory_order_acquire) == TP_ARMED &&
-        tp_agent_here())
+    if (live && !tp_tls.ours &&
+        atomic_load_explicit(&live->state, memory_order_acquire) == TP_ARMED && tp_agent_here())
         tp_drain_start(live, tp_real.pthread_create);
     errno = kept;
 }
@@ -149,8 +155,8 @@ static void first_thread(void)
     tp_agent_go_live();
 }
 
-EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*start)(void *),
-                          void *argument)
+EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
+                          void *(*start)(void *), void *argument)
 {
     if (!tp_real.pthread_create)
         tp_real_find();
@@ -192,12 +198,14 @@ EXPORT void __attribute__((noreturn)) _Exit(int status)
         tp_os_exit_group(status);
 }
 
-/* --- start and end -------------------------------------------------------------------------------------- */
+/* --- start and end
+ * -------------------------------------------------------------------------------------- */
 
 /* The child of a fork by libc: the one thread that survived must not keep its parent's block. */
 static void after_fork_in_child(void)
 {
     tp_tls.thread = NULL;
+    tp_sources_fork_child();
 }
 
 static void read_machine(void)
@@ -248,20 +256,20 @@ static bool starts(const struct tp_config *config)
     return config->source_mask && (!config->inherited || config->follow);
 }
 
-/* Descendants join the recording; where they are not to be followed they inherit a recording that they leave alone. */
+/* Descendants join the recording; where they are not to be followed they inherit a recording that
+ * they leave alone. */
 static void tell_children(void)
 {
     setenv("TPAGENT_RUN_DIR", tp_agent.run_dir, 0);
 }
 
-static void __attribute__((constructor(101))) tp_agent_start(int argc, char **argv, char **environment)
+static void __attribute__((constructor(101)))
+tp_agent_start(int argc, char **argv, char **environment)
 {
     int kept = errno;
 
     tp_real_find();
-    tp_log_open(TP_LOG_WARN);
     tp_config_read(&tp_agent.config, environment);
-    tp_log_open(tp_agent.config.log);
     if (tp_agent.config.help)
         tp_config_help(&tp_agent.config);
     if (!(tp_agent.config.source_mask >> TP_SOURCE_MALLOC & 1))

@@ -7,8 +7,9 @@
  *   tp_agent  set by the constructor, constant afterwards, copied by fork like everything else;
  *   tp_live   all that belongs to this process: in memory that reads 0 in a forked child.
  *
- * States of a process: ASLEEP (nothing made yet) -> ARMED (directory, names and rings exist; whoever fills half a
- * ring drains it) -> LIVE (a drain thread runs) -> ENDED. FAILED and ENDED record nothing more.
+ * States of a process: ASLEEP (nothing made yet) -> ARMED (directory, names and rings exist;
+ * whoever fills half a ring drains it) -> LIVE (a drain thread runs) -> ENDED. FAILED and ENDED
+ * record nothing more.
  */
 
 #include <stdatomic.h>
@@ -38,14 +39,15 @@ struct tp_ring_entry {
     uint32_t thread; /* index of the control block */
     uint32_t slot_count;
 
-    uint32_t track_told;      /* its `track` line was written */
-    uint32_t open_count;      /* ranges open at tail */
-    uint32_t open_room;       /* entries that fit in open */
-    uint32_t successor;       /* entry + 1 of the larger ring that was offered to the thread, 0 none */
-    uint32_t predecessor;     /* entry + 1 of the ring that must be empty before this one is drained, 0 none */
+    uint32_t track_told;  /* its `track` line was written */
+    uint32_t open_count;  /* ranges open at tail */
+    uint32_t open_room;   /* entries that fit in open */
+    uint32_t successor;   /* entry + 1 of the larger ring that was offered to the thread, 0 none */
+    uint32_t predecessor; /* entry + 1 of the ring that must be empty before this one is drained, 0
+                             none */
     uint32_t over[TP_CLASS_END]; /* begins deeper than open can hold */
-    uint64_t *open;           /* their begin records, outermost first, two slots each; mapped at first need */
-    uint64_t near_ticks;      /* full ticks of the last record drained */
+    uint64_t *open; /* their begin records, outermost first, two slots each; mapped at first need */
+    uint64_t near_ticks;       /* full ticks of the last record drained */
     uint64_t waiting_since_ns; /* records have waited since; 0 none */
     uint64_t idle_since_ns;
     char name[16];
@@ -63,9 +65,9 @@ struct tp_live {
     /* names.tpn */
     struct {
         char *map;
-        _Atomic uint64_t *table;     /* open addressing: hash's high half << 32 | offset / 8 */
-        _Atomic uint64_t used;       /* bytes of the file claimed */
-        _Atomic uint64_t allocated;  /* bytes of the file that are real */
+        _Atomic uint64_t *table;    /* open addressing: hash's high half << 32 | offset / 8 */
+        _Atomic uint64_t used;      /* bytes of the file claimed */
+        _Atomic uint64_t allocated; /* bytes of the file that are real */
         _Atomic uint32_t next_id;
         _Atomic uint32_t extending;
         _Atomic uint64_t refused; /* names that found no room or were too many */
@@ -73,20 +75,20 @@ struct tp_live {
     struct tp_name_cache *name_caches; /* TP_NAME_CACHE per control block */
 
     _Atomic uint32_t next_track;
-    _Atomic uint32_t next_ring;   /* number of the next ring file */
-    _Atomic uint32_t ring_count;  /* registry entries ever used */
-    _Atomic uint64_t ring_bytes;  /* of all rings mapped */
+    _Atomic uint32_t next_ring;       /* number of the next ring file */
+    _Atomic uint32_t ring_count;      /* registry entries ever used */
+    _Atomic uint64_t ring_bytes;      /* of all rings mapped */
     _Atomic uint32_t stock[TP_STOCK]; /* entry + 1 of a ring ready to be claimed, 0 none */
     _Atomic uint32_t thread_hint;
-    _Atomic uint64_t early_drops;     /* events of threads that got no ring at all */
+    _Atomic uint64_t early_drops; /* events of threads that got no ring at all */
     _Atomic uint32_t anonymous_rings;
     _Atomic uint64_t retired_dropped; /* of tracks whose control block was taken back */
 
-    _Atomic uint32_t drain_lock;  /* whoever drains holds it */
-    _Atomic uint32_t drain_bell;  /* futex: the drain sleeps here */
-    _Atomic uint32_t drain_done;  /* futex: 1 = it wrote everything and is gone, 2 = flushed */
-    _Atomic uint32_t want;        /* enum tp_drain_want */
-    _Atomic uint32_t said_full;   /* a line about the disk is due at exit: -errno */
+    _Atomic uint32_t drain_lock; /* whoever drains holds it */
+    _Atomic uint32_t drain_bell; /* futex: the drain sleeps here */
+    _Atomic uint32_t drain_done; /* futex: 1 = it wrote everything and is gone, 2 = flushed */
+    _Atomic uint32_t want;       /* enum tp_drain_want */
+    _Atomic uint32_t said_full;  /* a line about the disk is due at exit: -errno */
 
     struct tp_drain *drain; /* drain.c's own */
 
@@ -99,8 +101,8 @@ struct tp_agent {
     struct tp_live *live; /* NULL: the agent is off in this image */
     char run_dir[TP_PATH_MAX];
     char host[65];
-    char program[256]; /* of /proc/self/exe */
-    bool root;         /* the process that the user started */
+    char program[256];     /* of /proc/self/exe */
+    bool root;             /* the process that the user started */
     uint8_t last_uuid[16]; /* of the instance that this process was forked from; zero none */
     uint32_t armed_pid;    /* pid for which last_uuid was set */
 };
@@ -110,18 +112,21 @@ extern struct tp_agent tp_agent;
 /**
  * tp_agent_arm - make this process's directory, names and registry, once
  *
- * Context: hook; raw system calls; other threads that come meanwhile get false and their events are counted.
- * Return: whether events can be recorded now.
+ * Context: hook; raw system calls; other threads that come meanwhile get false and their events are
+ * counted. Return: whether events can be recorded now.
  */
 bool tp_agent_arm(void);
 
-/** tp_agent_live - start the drain thread, once. Context: the host's thread that has just made a thread. */
+/** tp_agent_live - start the drain thread, once. Context: the host's thread that has just made a
+ * thread. */
 void tp_agent_go_live(void);
 
-/** tp_agent_end - last drain and the `end` line. @reason as in format.md. Context: exit path or _exit. */
+/** tp_agent_end - last drain and the `end` line. @reason as in format.md. Context: exit path or
+ * _exit. */
 void tp_agent_end(const char *reason, uint64_t wait_ns);
 
-/** tp_agent_here - whether the live state belongs to the calling process (false in a vfork child and before arming). */
+/** tp_agent_here - whether the live state belongs to the calling process (false in a vfork child
+ * and before arming). */
 bool tp_agent_here(void);
 
 #endif

@@ -12,8 +12,8 @@ enum tp_clock_kind tp_clock_kind = TP_CLOCK_MONOTONIC;
 static bool kernel_trusts(const char *name)
 {
     char current[32];
-    int64_t n = tp_os_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", current,
-                                sizeof(current));
+    int64_t n = tp_os_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+                                current, sizeof(current));
 
     /* Where /sys is not mounted the processor's word has to do. */
     return n <= 0 || !strncmp(current, name, strlen(name));

@@ -15,7 +15,8 @@ enum tp_clock_kind { TP_CLOCK_MONOTONIC, TP_CLOCK_TSC, TP_CLOCK_CNTVCT };
 
 extern enum tp_clock_kind tp_clock_kind;
 
-/** tp_clock_choose - TSC where it is invariant and the kernel trusts it, else CLOCK_MONOTONIC. Context: start. */
+/** tp_clock_choose - TSC where it is invariant and the kernel trusts it, else CLOCK_MONOTONIC.
+ * Context: start. */
 void tp_clock_choose(void);
 const char *tp_clock_name(void);
 
@@ -44,7 +45,8 @@ struct tp_clock_pair {
 /** tp_clock_read - the narrowest of @tries readings. Context: any. */
 void tp_clock_read(struct tp_clock_pair *ret_pair, unsigned tries);
 
-/** tp_clock_steps_back - watch the clock for about 1 ms; true when it once went backwards. Context: drain. */
+/** tp_clock_steps_back - watch the clock for about 1 ms; true when it once went backwards. Context:
+ * drain. */
 bool tp_clock_steps_back(void);
 
 #endif

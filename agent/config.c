@@ -19,7 +19,7 @@ struct variable {
 };
 
 static const struct variable variables[] = {
-#define TP_VAR(field, name, TYPE, fallback, values, help) \
+#define TP_VAR(field, name, TYPE, fallback, values, help)                                          \
     {name, TYPE_##TYPE, offsetof(struct tp_config, field), fallback, values, help},
 #include "env_vars.def"
 #undef TP_VAR
@@ -137,7 +137,8 @@ static bool variable_set(struct tp_config *config, const struct variable *v, con
     return false;
 }
 
-static void variable_get(const struct tp_config *config, const struct variable *v, struct tp_text *text)
+static void variable_get(const struct tp_config *config, const struct variable *v,
+                         struct tp_text *text)
 {
     const void *at = (const char *)config + v->offset;
 
@@ -167,8 +168,8 @@ static void complain_value(const struct variable *v, const char *value)
         nearest_choice(v->values, value, &near);
     else
         tp_text_string(&near, v->fallback);
-    tp_log_warn("%s=%.*s is not one of %s; nearest: %s; using %s", v->name, 64, value, v->values, buffer,
-                v->fallback);
+    tp_log_warn("%s=%.*s is not one of %s; nearest: %s; using %s", v->name, 64, value, v->values,
+                buffer, v->fallback);
 }
 
 static void complain_name(const char *name)
@@ -204,9 +205,14 @@ void tp_config_read(struct tp_config *config, char *const *environment)
     memset(config, 0, sizeof(*config));
     for (unsigned i = 0; i < VARIABLES; i++)
         variable_set(config, &variables[i], variables[i].fallback);
-    for (char *const *e = environment; e && *e; e++)
+    /* these two decide what is said of the others */
+    for (char *const *e = environment; e && *e; e++) {
         if (!strncmp(*e, "TPAGENT_RUN_DIR=", 16) && (*e)[16])
             config->inherited = true;
+        if (!strncmp(*e, "TPAGENT_LOG=", 12))
+            variable_set(config, find_variable(*e), *e + 12);
+    }
+    tp_log_open(config->log);
     for (char *const *e = environment; e && *e; e++) {
         if (strncmp(*e, "TPAGENT_", 8))
             continue;

@@ -23,7 +23,8 @@ struct tp_config {
 #define TP_VAR(field, name, TYPE, fallback, values, help) TP_CONFIG_MEMBER_##TYPE(field)
 #include "env_vars.def"
 #undef TP_VAR
-    bool inherited;       /* TPAGENT_RUN_DIR was set when this image started: an earlier process recorded */
+    bool inherited; /* TPAGENT_RUN_DIR was set when this image started: an earlier process recorded
+                     */
     uint32_t source_mask; /* bit per row of sources.def */
 };
 
@@ -32,9 +33,8 @@ struct tp_config {
  * @config:      filled in any case; what could not be understood keeps its default
  * @environment: as environ
  *
- * A bad value or an unknown TPAGENT_* name gives one line through tp_log with the nearest valid one; unknown names are told only in the
- * first process of a run.
- * Context: start.
+ * A bad value or an unknown TPAGENT_* name gives one line through tp_log with the nearest valid
+ * one; unknown names are told only in the first process of a run. Context: start.
  */
 void tp_config_read(struct tp_config *config, char *const *environment);
 

@@ -17,6 +17,8 @@
 
 #define BLOCK_SLOTS (16u << 10)
 #define ENOUGH_SLOTS (12u << 10) /* about 8 Ki records: what makes a good block */
+#define SMALL_RING (8u << 10)
+#define USUAL_RING (32u << 10) /* 1 MiB: some 10 ms of the busiest thread */
 #define LARGEST_RING (128u << 10)
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
@@ -32,8 +34,9 @@ struct tp_drain {
     struct tp_text meta; /* lines not yet written */
     int dir, ring_dir;   /* the drain thread's descriptors, else TP_OS_NO_DIR */
     const char *end_reason;
-    uint64_t clock_ns;  /* of the last clock line */
-    uint64_t tick_ns;   /* of the last turn of once-a-second work */
+    struct tp_tls ending; /* counters of the thread that ends the process */
+    uint64_t clock_ns;    /* of the last clock line */
+    uint64_t tick_ns;     /* of the last turn of once-a-second work */
     uint32_t early_clocks;
     uint64_t start_ns;
     uint64_t discarded; /* records thrown away because the recording may not grow */
@@ -57,7 +60,7 @@ int tp_drain_open(struct tp_live *live)
         return -ENOMEM;
     tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
     d->dir = d->ring_dir = TP_OS_NO_DIR;
-    d->start_ns = d->clock_ns = d->tick_ns = tp_os_monotonic_ns();
+    d->start_ns = d->clock_ns = tp_os_monotonic_ns();
     live->drain = d;
     return 0;
 }
@@ -72,7 +75,8 @@ static void write_meta(struct tp_live *live)
         tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
 }
 
-/* --- one ring ------------------------------------------------------------------------------------------- */
+/* --- one ring
+ * ------------------------------------------------------------------------------------------- */
 
 static void read_thread_name(uint32_t tid, char name[16])
 {
@@ -97,14 +101,15 @@ static void tell_track(struct tp_live *live, struct tp_ring_entry *e)
         return;
     memcpy(e->name, name, sizeof(name));
     e->track_told = 1;
-    tp_text_format(meta, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\",\"name\":", e->header->track,
-                   e->header->tid);
+    tp_text_format(meta, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\",\"name\":",
+                   e->header->track, e->header->tid);
     tp_text_json(meta, name, strlen(name));
     tp_text_string(meta, "}\n");
 }
 
 /* Copy whole records from the ring's tail into d->linear. Return: slots. */
-static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail, uint64_t head)
+static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
+                             uint64_t head)
 {
     const uint64_t *slots = (const uint64_t *)((const char *)e->header + TP_RING_HEADER_BYTES);
     uint64_t mask = e->slot_count - 1;
@@ -137,8 +142,8 @@ static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t t
         e->near_ticks = tp_ticks();
     memcpy(&uuid_low, live->uuid, 4);
     uint32_t open_slots = tp_open_stack_compact(e, d->compact, TP_BLOCK_OPEN_MAX);
-    int error = tp_block_encode(d->encoder, e->header->track, uuid_low, tail, d->linear, n, d->compact, open_slots,
-                                e->near_ticks, 0, &block, &bytes);
+    int error = tp_block_encode(d->encoder, e->header->track, uuid_low, tail, d->linear, n,
+                                d->compact, open_slots, e->near_ticks, 0, &block, &bytes);
     if (!error)
         error = tp_segments_append(live, &d->segments, d->dir, block, bytes, &d->meta);
     if (error == -TP_EFULL)
@@ -150,13 +155,17 @@ static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t t
     return (int)n;
 }
 
-/* A ring that cannot be read on: our own mistake, or a host that wrote into it. What is left is given up. */
-static void give_up_records(struct tp_live *live, struct tp_ring_entry *e, uint64_t tail, uint64_t head)
+/* A ring that cannot be read on: our own mistake, or a host that wrote into it. What is left is
+ * given up. */
+static void give_up_records(struct tp_live *live, struct tp_ring_entry *e, uint64_t tail,
+                            uint64_t head)
 {
     struct tp_drain *d = live->drain;
 
-    tp_text_format(&d->meta, "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring damaged at slot %llu\"}\n",
-                   e->header->track, (unsigned long long)(head - tail), (unsigned long long)tail);
+    tp_text_format(
+        &d->meta,
+        "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring damaged at slot %llu\"}\n",
+        e->header->track, (unsigned long long)(head - tail), (unsigned long long)tail);
     atomic_store_explicit(&e->header->tail, head, memory_order_release);
 }
 
@@ -191,7 +200,8 @@ static bool is_due(struct tp_ring_entry *e, uint64_t now_ns)
         return false;
     if (!e->waiting_since_ns)
         e->waiting_since_ns = now_ns;
-    return used >= ENOUGH_SLOTS || used >= e->slot_count / 2 || now_ns - e->waiting_since_ns > WAIT_AT_MOST_NS ||
+    return used >= ENOUGH_SLOTS || used >= e->slot_count / 2 ||
+           now_ns - e->waiting_since_ns > WAIT_AT_MOST_NS ||
            atomic_load_explicit(&e->header->closed, memory_order_relaxed);
 }
 
@@ -212,7 +222,10 @@ static void finish_closed(struct tp_live *live, uint32_t index)
     tp_recording_drop_ring(live, live->drain->ring_dir, index);
 }
 
-/* A ring that filled to a half between two looks is followed by one four times as large. */
+/*
+ * A thread that records goes on in a ring of the usual size; a ring that filled to a half between
+ * two looks is followed by one four times as large.
+ */
 static void offer_larger(struct tp_live *live, uint32_t index)
 {
     struct tp_ring_entry *e = &live->rings[index];
@@ -221,7 +234,8 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     if (e->successor || e->slot_count >= LARGEST_RING || t->entry != index)
         return;
     uint32_t slots = e->slot_count * 4 < LARGEST_RING ? e->slot_count * 4 : LARGEST_RING;
-    if (atomic_load(&live->ring_bytes) + (uint64_t)slots * TP_SLOT_BYTES > tp_agent.config.ring_total)
+    if (atomic_load(&live->ring_bytes) + (uint64_t)slots * TP_SLOT_BYTES >
+        tp_agent.config.ring_total)
         return;
     int next = tp_recording_make_ring(live, live->drain->ring_dir, slots);
     if (next < 0)
@@ -231,7 +245,8 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     atomic_store_explicit(&t->next_entry, (uint32_t)next + 1, memory_order_release);
 }
 
-/* --- all rings ------------------------------------------------------------------------------------------ */
+/* --- all rings
+ * ------------------------------------------------------------------------------------------ */
 
 /* Return: the fullest ring's fill, in 1/256. */
 static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
@@ -250,7 +265,7 @@ static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
         fullest = fill > fullest ? fill : fullest;
         if (all || is_due(e, now_ns))
             drain_ring(live, e, all);
-        if (thread && fill >= 128 && !all)
+        if (thread && !all && (fill >= 128 || (e->slot_count < USUAL_RING && e->track_told)))
             offer_larger(live, i);
         finish_closed(live, i);
     }
@@ -259,7 +274,8 @@ static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
 
 void tp_drain_wake(struct tp_live *live)
 {
-    if (atomic_load_explicit(&live->drain_bell, memory_order_relaxed) && atomic_exchange(&live->drain_bell, 0))
+    if (atomic_load_explicit(&live->drain_bell, memory_order_relaxed) &&
+        atomic_exchange(&live->drain_bell, 0))
         tp_os_wake(&live->drain_bell);
 }
 
@@ -288,6 +304,10 @@ static void once_a_second(struct tp_live *live, uint64_t now_ns)
 
 void tp_drain_here(struct tp_live *live)
 {
+    const struct tp_segments *segments = &live->drain->segments;
+
+    if (segments->error && tp_os_monotonic_ns() < segments->retry_ns)
+        return;
     if (tp_os_pid() != live->pid || !take_lock(live))
         return;
     drain_pass(live, false, false);
@@ -297,7 +317,13 @@ void tp_drain_here(struct tp_live *live)
     atomic_store_explicit(&live->drain_lock, 0, memory_order_release);
 }
 
-/* --- the end -------------------------------------------------------------------------------------------- */
+void tp_drain_retry_now(struct tp_live *live)
+{
+    live->drain->segments.retry_ns = 0;
+}
+
+/* --- the end
+ * -------------------------------------------------------------------------------------------- */
 
 /* From here on every record takes the slow way, which sees that the process has ended. */
 static void stop_writers(struct tp_live *live)
@@ -316,43 +342,56 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
         uint64_t dropped;
-        if (atomic_load(&e->state) != TP_RING_USED || !(dropped = atomic_load(&e->header->dropped)) ||
+        if (atomic_load(&e->state) != TP_RING_USED ||
+            !(dropped = atomic_load(&e->header->dropped)) ||
             atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
-        tp_text_format(meta, "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n", e->header->track,
-                       (unsigned long long)dropped);
+        tp_text_format(meta,
+                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                       e->header->track, (unsigned long long)dropped);
     }
     if (early)
-        tp_text_format(meta, "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
+        tp_text_format(meta,
+                       "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
                        (unsigned long long)early);
     if (names)
-        tp_text_format(meta, "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no room for a name\",\"kind\":\"name\"}\n",
-                       (unsigned long long)names);
+        tp_text_format(
+            meta,
+            "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no room for a name\",\"kind\":\"name\"}\n",
+            (unsigned long long)names);
     if (d->discarded)
-        tp_text_format(meta, "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"TPAGENT_MAX_SIZE\",\"kind\":\"slot\"}\n",
-                       (unsigned long long)d->discarded);
+        tp_text_format(
+            meta,
+            "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"TPAGENT_MAX_SIZE\",\"kind\":\"slot\"}\n",
+            (unsigned long long)d->discarded);
     if (atomic_load(&live->anonymous_rings))
-        tp_text_format(meta, "{\"t\":\"note\",\"text\":\"%u rings could not be files: not crash-safe\"}\n",
-                       atomic_load(&live->anonymous_rings));
+        tp_text_format(
+            meta, "{\"t\":\"note\",\"text\":\"%u rings could not be files: not crash-safe\"}\n",
+            atomic_load(&live->anonymous_rings));
     if (d->segments.error)
         tp_text_format(meta, "{\"t\":\"note\",\"text\":\"blocks could not be written: %s\"}\n",
                        tp_error_name(d->segments.error));
 }
 
-static void put_end_line(struct tp_live *live, struct tp_text *meta, const char *reason)
+/* @counters: of the thread that ends the process */
+static void put_end_line(struct tp_live *live, struct tp_text *meta, const char *reason,
+                         const struct tp_tls *counters)
 {
     const char *comma = "";
 
-    tp_text_format(meta, "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu,\"alloc_calls\":%llu,\"allocated_bytes\":%llu,"
-                         "\"freed_bytes\":%llu,\"tracks\":[",
-                   reason, (unsigned long long)tp_ticks(), (unsigned long long)tp_tls.alloc_calls,
-                   (unsigned long long)tp_tls.allocated_bytes, (unsigned long long)tp_tls.freed_bytes);
+    tp_text_format(
+        meta,
+        "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu,\"alloc_calls\":%llu,\"allocated_bytes\":%"
+        "llu,"
+        "\"freed_bytes\":%llu,\"tracks\":[",
+        reason, (unsigned long long)tp_ticks(), (unsigned long long)counters->alloc_calls,
+        (unsigned long long)counters->allocated_bytes, (unsigned long long)counters->freed_bytes);
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
         if (atomic_load(&e->state) != TP_RING_USED || e->successor || meta->used > META_BYTES - 256)
             continue;
-        tp_text_format(meta, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}", comma, e->header->track,
-                       (unsigned long long)atomic_load(&e->header->tail),
+        tp_text_format(meta, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}", comma,
+                       e->header->track, (unsigned long long)atomic_load(&e->header->tail),
                        (unsigned long long)atomic_load(&e->header->dropped));
         comma = ",";
     }
@@ -372,8 +411,8 @@ static bool all_taken(struct tp_live *live)
 }
 
 /*
- * The rings' files go; their memory stays: threads of the host may still run, and one may be in the midst of a
- * record.
+ * The rings' files go; their memory stays: threads of the host may still run, and one may be in the
+ * midst of a record.
  */
 static void remove_ring_files(struct tp_live *live)
 {
@@ -395,6 +434,7 @@ static void finish(struct tp_live *live, const char *reason)
 {
     struct tp_drain *d = live->drain;
 
+    tp_drain_retry_now(live);
     drain_pass(live, true, false);
     stop_writers(live);
     for (int i = 0; i < 3; i++) /* a track may go through several rings */
@@ -409,21 +449,23 @@ static void finish(struct tp_live *live, const char *reason)
     write_meta(live);
     put_losses(live, &d->meta);
     bool whole = all_taken(live);
-    put_end_line(live, &d->meta, reason);
+    put_end_line(live, &d->meta, reason, &d->ending);
     write_meta(live);
     if (whole && !d->meta.used)
         remove_ring_files(live);
     atomic_store(&live->said_full, (uint32_t)-d->segments.error);
 }
 
-/* --- the thread ----------------------------------------------------------------------------------------- */
+/* --- the thread
+ * ----------------------------------------------------------------------------------------- */
 
 static void fill_stock(struct tp_live *live)
 {
     for (unsigned i = 0; i < TP_STOCK; i++) {
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
-        int entry = tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? 8u << 10 : 2u << 10);
+        int entry =
+            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? USUAL_RING : SMALL_RING);
         if (entry < 0)
             return;
         atomic_store_explicit(&live->rings[entry].state, TP_RING_STOCK, memory_order_relaxed);
@@ -447,8 +489,8 @@ static void retire_dead(struct tp_live *live)
 {
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
-        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor || atomic_load(&e->header->closed) ||
-            tp_os_thread_exists(live->pid, e->header->tid))
+        if (atomic_load(&e->state) != TP_RING_USED || e->predecessor ||
+            atomic_load(&e->header->closed) || tp_os_thread_exists(live->pid, e->header->tid))
             continue;
         struct tp_thread *t = &live->threads[e->thread];
         take_offer_back(live, e, t);
@@ -457,9 +499,10 @@ static void retire_dead(struct tp_live *live)
             continue;
         uint64_t dropped = atomic_load(&e->header->dropped);
         if (dropped)
-            tp_text_format(&live->drain->meta,
-                           "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n", e->header->track,
-                           (unsigned long long)dropped);
+            tp_text_format(
+                &live->drain->meta,
+                "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                e->header->track, (unsigned long long)dropped);
         tp_recording_drop_ring(live, live->drain->ring_dir, i);
         memset(t, 0, offsetof(struct tp_thread, state));
         atomic_store_explicit(&t->state, TP_THREAD_FREE, memory_order_release);
@@ -504,7 +547,8 @@ static void *drain_main(void *argument)
     if (d->ring_dir < 0)
         d->ring_dir = TP_OS_NO_DIR;
     if (tp_clock_kind == TP_CLOCK_TSC && tp_clock_steps_back())
-        tp_text_string(&d->meta, "{\"t\":\"note\",\"text\":\"the clock was seen to go backwards\"}\n");
+        tp_text_string(&d->meta,
+                       "{\"t\":\"note\",\"text\":\"the clock was seen to go backwards\"}\n");
     while (atomic_load(&live->want) != WANT_END) {
         fill_stock(live);
         unsigned fullest = drain_pass(live, false, true);
@@ -517,6 +561,7 @@ static void *drain_main(void *argument)
             tp_os_wait(&live->drain_bell, 1, sleep_for(fullest, d));
         atomic_store(&live->drain_bell, 0);
     }
+    tp_sources_tick();
     finish(live, d->end_reason);
     atomic_store(&live->drain_done, 1);
     tp_os_wake(&live->drain_done);
@@ -524,8 +569,8 @@ static void *drain_main(void *argument)
 }
 
 /*
- * The program's static TLS is cut out of every stack: one with much of it (seen: 256 KiB) makes a small stack
- * EINVAL. 0 is the program's own default.
+ * The program's static TLS is cut out of every stack: one with much of it (seen: 256 KiB) makes a
+ * small stack EINVAL. 0 is the program's own default.
  */
 static int make_drain_thread(struct tp_live *live, tp_make_thread *make_thread)
 {
@@ -570,7 +615,7 @@ void tp_drain_end_idle(struct tp_live *live, const char *reason)
 
     tp_text_init(&text, buffer, sizeof(buffer));
     tp_recording_clock_line(&text);
-    put_end_line(live, &text, reason);
+    put_end_line(live, &text, reason, &tp_tls);
     tp_recording_meta(live, buffer, text.used);
     tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
 }
@@ -579,6 +624,7 @@ bool tp_drain_end(struct tp_live *live, const char *reason, uint64_t wait_ns)
 {
     uint64_t deadline = tp_os_monotonic_ns() + wait_ns;
 
+    live->drain->ending = tp_tls;
     if (atomic_load(&live->state) == TP_LIVE) {
         live->drain->end_reason = reason;
         atomic_store(&live->want, WANT_END);

@@ -3,8 +3,9 @@
 #define TP_AGENT_DRAIN_H
 
 /*
- * Rings -> blocks -> file. One drainer at a time (drain_lock): the drain thread of a live process, or a thread of
- * the host in an armed one, or whoever ends the process. Takes no libc lock: no malloc, stdio, dl*.
+ * Rings -> blocks -> file. One drainer at a time (drain_lock): the drain thread of a live process,
+ * or a thread of the host in an armed one, or whoever ends the process. Takes no libc lock: no
+ * malloc, stdio, dl*.
  */
 
 #include <pthread.h>
@@ -19,17 +20,23 @@ int tp_drain_open(struct tp_live *live);
 /** tp_drain_wake - ring the drain thread's bell; nothing where there is none. Context: hook. */
 void tp_drain_wake(struct tp_live *live);
 
-/** tp_drain_here - one pass on the calling thread, unless somebody else drains. Context: hook, never in malloc or a signal handler. */
+/** tp_drain_here - one pass on the calling thread, unless somebody else drains. Context: hook,
+ * never in malloc or a signal handler. */
 void tp_drain_here(struct tp_live *live);
 
 /**
  * tp_drain_start - start the drain thread
  * @make_thread: the host libc's pthread_create
- * Context: a thread of the host, just after it made a thread. Return: 0 or -errno: then the process stays armed.
+ * Context: a thread of the host, just after it made a thread. Return: 0 or -errno: then the process
+ * stays armed.
  */
 int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread);
 
-/** tp_drain_end_idle - the `end` line of a process that has a directory and no event. Context: exit path. */
+/** tp_drain_retry_now - forget that the disk refused a block a moment ago. Context: drainer. */
+void tp_drain_retry_now(struct tp_live *live);
+
+/** tp_drain_end_idle - the `end` line of a process that has a directory and no event. Context: exit
+ * path. */
 void tp_drain_end_idle(struct tp_live *live, const char *reason);
 
 /**

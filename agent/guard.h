@@ -2,7 +2,8 @@
 #ifndef TP_AGENT_GUARD_H
 #define TP_AGENT_GUARD_H
 
-/* What a thread carries: one initial-exec variable, so that no hook ever calls __tls_get_addr (which may call malloc). */
+/* What a thread carries: one initial-exec variable, so that no hook ever calls __tls_get_addr
+ * (which may call malloc). */
 
 #include <stdint.h>
 
@@ -14,10 +15,12 @@ struct tp_tls {
     uint64_t freed_calls, freed_bytes;
     uint8_t resolving; /* inside the search for the next malloc */
     uint8_t ours;      /* a thread of the agent: nothing of it is recorded */
-    uint8_t attaching; /* on the way to a control block: a signal handler must not go there too; counts those that wanted to */
+    uint8_t attaching; /* on the way to a control block: a signal handler must not go there too;
+                          counts those that wanted to */
 };
 
-extern __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct tp_tls tp_tls
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #define tp_likely(x) __builtin_expect(!!(x), 1)
 #define tp_unlikely(x) __builtin_expect(!!(x), 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of this process: an append-only file, mapped, and an open-addressing table over it. A thread that meets a
- * new name claims room in the file, writes the record, its checksum last, and then publishes the offset in the
- * table. Whoever loses that race leaves a second record with the same bytes behind: legal, and rare.
+ * Names of this process: an append-only file, mapped, and an open-addressing table over it. A
+ * thread that meets a new name claims room in the file, writes the record, its checksum last, and
+ * then publishes the offset in the table. Whoever loses that race leaves a second record with the
+ * same bytes behind: legal, and rare.
  */
 #include <string.h>
 
@@ -23,20 +24,21 @@ static uint64_t claim_room(struct tp_live *live, uint64_t bytes)
     do {
         if (used + bytes + 8 > atomic_load_explicit(&live->names.allocated, memory_order_acquire))
             return 0;
-    } while (!atomic_compare_exchange_weak_explicit(&live->names.used, &used, used + bytes, memory_order_relaxed,
-                                                    memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&live->names.used, &used, used + bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
     return used;
 }
 
 /* The new record's offset, or 0 with *ret_id saying why there is none. */
-static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const void *bytes, size_t size,
-                            unsigned flags, uint32_t *ret_id)
+static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const void *bytes,
+                            size_t size, unsigned flags, uint32_t *ret_id)
 {
     uint64_t need = (sizeof(struct tp_name_record) + size + 7) & ~UINT64_C(7);
     uint64_t at;
 
     *ret_id = TP_NAME_TOO_MANY;
-    if (atomic_load_explicit(&live->names.next_id, memory_order_relaxed) >= TP_NAME_FIRST + TP_NAME_LIMIT)
+    if (atomic_load_explicit(&live->names.next_id, memory_order_relaxed) >=
+        TP_NAME_FIRST + TP_NAME_LIMIT)
         return 0;
     while (!(at = claim_room(live, need)))
         if (tp_recording_extend_names(live, need) < 0) {
@@ -56,7 +58,8 @@ static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const 
     return at;
 }
 
-static bool same(const struct tp_name_record *record, enum tp_name_kind kind, const void *bytes, size_t size)
+static bool same(const struct tp_name_record *record, enum tp_name_kind kind, const void *bytes,
+                 size_t size)
 {
     return record->kind == kind && record->length == size && !memcmp(record + 1, bytes, size);
 }
@@ -71,8 +74,8 @@ static uint32_t refuse(struct tp_live *live, uint32_t id, size_t size)
     return id;
 }
 
-const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes, size_t size,
-                                              uint32_t *ret_id)
+const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
+                                              size_t size, uint32_t *ret_id)
 {
     struct tp_live *live = tp_agent.live;
     unsigned flags = 0;
@@ -95,8 +98,8 @@ const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void
                 refuse(live, *ret_id, size);
                 return NULL;
             }
-            if (atomic_compare_exchange_strong_explicit(entry, &seen, high | made / 8, memory_order_acq_rel,
-                                                        memory_order_acquire))
+            if (atomic_compare_exchange_strong_explicit(entry, &seen, high | made / 8,
+                                                        memory_order_acq_rel, memory_order_acquire))
                 return (const struct tp_name_record *)(live->names.map + made);
         }
         if ((seen & UINT64_C(0xffffffff00000000)) != high)
@@ -123,8 +126,8 @@ uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
 }
 
 /*
- * A line is one pointer to a name's record, which never changes: whatever a signal handler puts there meanwhile, the
- * comparison and the id are of the same name.
+ * A line is one pointer to a name's record, which never changes: whatever a signal handler puts
+ * there meanwhile, the comparison and the id are of the same name.
  */
 uint32_t tp_intern_text(enum tp_name_kind kind, const char *text)
 {
@@ -136,7 +139,8 @@ uint32_t tp_intern_text(enum tp_name_kind kind, const char *text)
     size_t size = strlen(text);
     const struct tp_name_record *record = tp_intern_record(kind, text, size, &id);
     if (record && record->length == size)
-        atomic_store_explicit(&tp_name_line(tp_tls.thread, text, kind)->record, record, memory_order_relaxed);
+        atomic_store_explicit(&tp_name_line(tp_tls.thread, text, kind)->record, record,
+                              memory_order_relaxed);
     return id;
 }
 
@@ -149,13 +153,15 @@ static inline bool same_bytes(const char *a, const char *b, size_t size)
     return !size || !((tp_word_at(a) ^ tp_word_at(b)) << (64 - 8 * size));
 }
 
-static inline bool same_scoped(const struct tp_name_record *record, const struct tp_scope *scope, const char *text)
+static inline bool same_scoped(const struct tp_name_record *record, const struct tp_scope *scope,
+                               const char *text)
 {
     const char *bytes = (const char *)(record + 1);
     uint32_t before = scope->length + 1;
 
     return record->kind == TP_NAME_SCOPED && record->length >= before && !bytes[scope->length] &&
-           same_bytes(bytes, scope->name, scope->length) && tp_same_text(text, bytes + before, record->length - before);
+           same_bytes(bytes, scope->name, scope->length) &&
+           tp_same_text(text, bytes + before, record->length - before);
 }
 
 uint32_t tp_intern_scoped(const struct tp_scope *scope, const char *text)

@@ -7,10 +7,11 @@
 
 /**
  * tp_intern_record - as tp_intern, and the record itself
- * Return: the record in the names file (stays for ever), or NULL: *ret_id then says why, or is 0 before arming.
+ * Return: the record in the names file (stays for ever), or NULL: *ret_id then says why, or is 0
+ * before arming.
  */
-const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes, size_t size,
-                                              uint32_t *ret_id);
+const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
+                                              size_t size, uint32_t *ret_id);
 
 struct tp_scope;
 
@@ -18,10 +19,11 @@ struct tp_scope;
 uint32_t tp_intern_scoped(const struct tp_scope *scope, const char *text);
 
 /**
- * tp_names_ready - make sure that the calling thread has its control block and the process its names
+ * tp_names_ready - make sure that the calling thread has its control block and the process its
+ * names
  *
- * A name is always wanted for a record that follows, so this is where a process often meets its first event.
- * Context: hook.
+ * A name is always wanted for a record that follows, so this is where a process often meets its
+ * first event. Context: hook.
  */
 static inline bool tp_names_ready(void)
 {
@@ -31,7 +33,8 @@ static inline bool tp_names_ready(void)
 }
 
 /* The line of the thread's cache in which a text is looked for. */
-static inline struct tp_name_cache *tp_name_line(const struct tp_thread *t, const void *text, uintptr_t salt)
+static inline struct tp_name_cache *tp_name_line(const struct tp_thread *t, const void *text,
+                                                 uintptr_t salt)
 {
     return &t->names[((uintptr_t)text ^ salt << 50) * UINT64_C(0x9e3779b97f4a7c15) >> 55];
 }
@@ -45,8 +48,10 @@ static inline uint64_t tp_word_at(const void *at)
 }
 
 /*
- * Whether the terminated @text is the @size bytes at @copy, which hold no zero and are followed by 8 readable bytes.
- * @text is read in aligned words, each only after those before it were the same: never past the word with its end.
+ * Whether the terminated @text is the @size bytes at @copy, which hold no zero and are followed by
+ * 8 readable bytes.
+ * @text is read in aligned words, each only after those before it were the same: never past the
+ * word with its end.
  */
 static inline bool tp_same_text(const char *text, const char *copy, size_t size)
 {
@@ -56,7 +61,8 @@ static inline bool tp_same_text(const char *text, const char *copy, size_t size)
         uint64_t word = *(const uint64_t *)(const void *)(text - before) >> 8 * before;
         uint64_t same = tp_word_at(copy);
         if (size < n)
-            return (word & UINT64_MAX >> (56 - 8 * size)) == (same & ((UINT64_C(1) << 8 * size) - 1));
+            return (word & UINT64_MAX >> (56 - 8 * size)) ==
+                   (same & ((UINT64_C(1) << 8 * size) - 1));
         if (word != (same & UINT64_MAX >> 8 * before))
             return false;
         text += n;
@@ -67,16 +73,19 @@ static inline bool tp_same_text(const char *text, const char *copy, size_t size)
         if (*(const uint64_t *)(const void *)text != tp_word_at(copy))
             return false;
     uint64_t word = *(const uint64_t *)(const void *)text;
-    return (word & UINT64_MAX >> (56 - 8 * size)) == (tp_word_at(copy) & ((UINT64_C(1) << 8 * size) - 1));
+    return (word & UINT64_MAX >> (56 - 8 * size)) ==
+           (tp_word_at(copy) & ((UINT64_C(1) << 8 * size) - 1));
 }
 
-/** tp_intern_known - tp_intern_text for a text that this thread has met at this place: 0 = ask tp_intern_text. The thread has its block. */
+/** tp_intern_known - tp_intern_text for a text that this thread has met at this place: 0 = ask
+ * tp_intern_text. The thread has its block. */
 static inline uint32_t tp_intern_known(enum tp_name_kind kind, const char *text)
 {
-    const struct tp_name_record *record =
-        atomic_load_explicit(&tp_name_line(tp_tls.thread, text, kind)->record, memory_order_relaxed);
+    const struct tp_name_record *record = atomic_load_explicit(
+        &tp_name_line(tp_tls.thread, text, kind)->record, memory_order_relaxed);
 
-    if (tp_likely(record && record->kind == kind && tp_same_text(text, (const char *)(record + 1), record->length)))
+    if (tp_likely(record && record->kind == kind &&
+                  tp_same_text(text, (const char *)(record + 1), record->length)))
         return record->id;
     return TP_NAME_NONE;
 }

@@ -37,7 +37,8 @@ static void push(struct tp_ring_entry *e, const uint64_t *record, const struct t
         e->over[kind->class_]++;
         return;
     }
-    memcpy(e->open + (uint64_t)e->open_count * ENTRY_WORDS, record, kind->slots * (size_t)TP_SLOT_BYTES);
+    memcpy(e->open + (uint64_t)e->open_count * ENTRY_WORDS, record,
+           kind->slots * (size_t)TP_SLOT_BYTES);
     e->open_count++;
 }
 
@@ -70,7 +71,8 @@ void tp_open_stack_replay(struct tp_ring_entry *entry, const uint64_t *records, 
     }
 }
 
-uint32_t tp_open_stack_compact(const struct tp_ring_entry *entry, uint64_t *ret_slots, uint32_t room)
+uint32_t tp_open_stack_compact(const struct tp_ring_entry *entry, uint64_t *ret_slots,
+                               uint32_t room)
 {
     uint32_t used = 0;
 

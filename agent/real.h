@@ -26,9 +26,9 @@ extern struct tp_real tp_real;
 void tp_real_find(void);
 
 /**
- * tp_arena_allocate - a zeroed block of the start-up arena, for the time in which the real functions are being
- *                     looked up; never given back
- * Return: NULL when the arena is used up or @alignment is above 4096.
+ * tp_arena_allocate - a zeroed block of the start-up arena, for the time in which the real
+ * functions are being looked up; never given back Return: NULL when the arena is used up or
+ * @alignment is above 4096.
  */
 void *tp_arena_allocate(size_t alignment, size_t size);
 

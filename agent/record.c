@@ -7,48 +7,41 @@
 #include "drain.h"
 #include "points.h"
 
-/* So many records refused in a row because `busy` was set: a handler has jumped away in the midst of one. */
+/* So many records refused in a row because `busy` was set: a handler has jumped away in the midst
+ * of one. */
 #define BUSY_IS_STALE 1024
 
 static bool is_over(void)
 {
-    return atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) >= TP_ENDED;
+    return atomic_load_explicit(&tp_agent.live->state, memory_order_seq_cst) >= TP_ENDED;
 }
 
 /*
- * A signal handler that comes in between may skip or lose something: then look again. And whoever ends the process sets
- * the state first and then every `careful`: ours must not come after that without our seeing the state.
+ * `careful` from what it stands for. A signal handler in between can only set it; and whoever ends
+ * the process sets the state first and then every `careful`, so that one of the two is seen here.
  */
 static void set_careful(struct tp_thread *t)
 {
-    uint16_t nested;
+    uint32_t skipped = 0;
 
-    do {
-        uint32_t skipped = 0;
-        nested = t->nested_in_a_row;
-        for (unsigned i = 0; i < TP_CLASS_END; i++)
-            skipped |= t->skip[i];
-        atomic_store_explicit(&t->careful, skipped || t->lost_count || is_over(), memory_order_seq_cst);
-    } while (t->nested_in_a_row != nested);
-    if (is_over())
+    atomic_store_explicit(&t->careful, 0, memory_order_seq_cst);
+    for (unsigned i = 0; i < TP_CLASS_END; i++)
+        skipped |= t->skip[i];
+    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) || is_over())
         atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
-/* A handler's losses may come in the midst of ours. */
-static void add_lost(uint64_t *count, uint64_t n)
-{
-    __atomic_fetch_add(count, n, __ATOMIC_RELAXED);
-}
-
+/* Atomic: a signal handler may lose records while its thread is counting some. */
 static void count_lost(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
 {
-    if (!t->lost_count)
+    uint64_t kind = record->kind < 64 ? UINT64_C(1) << record->kind : 0;
+
+    if (!atomic_fetch_add_explicit(&t->lost_count, 1, memory_order_relaxed))
         t->lost_first_ticks = ticks;
-    add_lost(&t->lost_count, 1);
-    t->lost_kinds |= record->kind < 64 ? UINT64_C(1) << record->kind : 0;
-    add_lost(&t->dropped, 1);
+    atomic_fetch_or_explicit(&t->lost_kinds, kind, memory_order_relaxed);
+    uint64_t dropped = 1 + atomic_fetch_add_explicit(&t->dropped, 1, memory_order_relaxed);
     if (t->ring)
-        atomic_store_explicit(&t->ring->dropped, t->dropped, memory_order_relaxed);
+        atomic_store_explicit(&t->ring->dropped, dropped, memory_order_relaxed);
     atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
@@ -74,8 +67,9 @@ static void change_ring(struct tp_thread *t)
 }
 
 /*
- * An armed process: with threads of its own it gets the drain thread now, else this thread drains. While one thread
- * drains no other can start the drain thread, so the one that has drained tries again.
+ * An armed process: with threads of its own it gets the drain thread now, else this thread drains.
+ * While one thread drains no other can start the drain thread: the one that has drained tries
+ * again.
  */
 static void drain_somewhere(struct tp_live *live)
 {
@@ -98,7 +92,8 @@ static void look_again(struct tp_thread *t, bool may_drain)
         change_ring(t);
     count = t->mask + 1;
     uint64_t tail = atomic_load_explicit(&t->ring->tail, memory_order_acquire);
-    if (t->cursor - tail >= count / 2 && t->cursor >= t->wake_at) {
+    bool full = t->cursor + t->open + 2 * TP_RECORD_RESERVE >= tail + count;
+    if (full || (t->cursor - tail >= count / 2 && t->cursor >= t->wake_at)) {
         if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_LIVE)
             tp_drain_wake(live);
         else if (may_drain)
@@ -147,16 +142,17 @@ static void write_slots(struct tp_thread *t, const struct tp_record *record, uin
 
 static void write_lost(struct tp_thread *t, uint64_t ticks)
 {
+    uint64_t count = atomic_load_explicit(&t->lost_count, memory_order_relaxed);
+    uint64_t kinds = atomic_exchange_explicit(&t->lost_kinds, 0, memory_order_relaxed);
+    uint64_t names = atomic_exchange_explicit(&t->lost_name_bytes, 0, memory_order_relaxed);
     const struct tp_record lost = {
         .kind = TP_EVENT_LOST,
         .slots = 2,
-        .words = {t->lost_count, t->lost_first_ticks, t->lost_kinds, t->lost_name_bytes},
+        .words = {count, t->lost_first_ticks, kinds, names},
     };
 
     write_slots(t, &lost, ticks);
-    t->lost_kinds = 0;
-    add_lost(&t->lost_count, 0 - lost.words[0]);
-    add_lost(&t->lost_name_bytes, 0 - lost.words[3]);
+    atomic_fetch_sub_explicit(&t->lost_count, count, memory_order_relaxed);
 }
 
 /* A begin or a point record. */

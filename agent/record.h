@@ -3,12 +3,12 @@
 #define TP_AGENT_RECORD_H
 
 /*
- * Writing records. Everything here is Context: hook: any thread, inside any libc call, in a signal handler; no
- * lock, no allocation, no system call on the fast path; errno is kept.
+ * Writing records. Everything here is Context: hook: any thread, inside any libc call, in a signal
+ * handler; no lock, no allocation, no system call on the fast path; errno is kept.
  *
- * Room: every open begin keeps one slot in reserve for its end, so the end of a begin that was written is never
- * dropped. When a begin finds no room, it and all begins of its class until its end are dropped (skip[]), ends
- * included: a loss never mispairs what is above it.
+ * Room: every open begin keeps one slot in reserve for its end, so the end of a begin that was
+ * written is never dropped. When a begin finds no room, it and all begins of its class until its
+ * end are dropped (skip[]), ends included: a loss never mispairs what is above it.
  */
 
 #include "clock.h"
@@ -18,7 +18,7 @@
 /* Room that a record leaves: a `lost` record (2 slots). */
 #define TP_RECORD_RESERVE 2u
 
-struct tp_op_details { /* all zero = unknown, but for sequence_nr */
+struct tp_op_details {       /* all zero = unknown, but for sequence_nr */
     int64_t sequence_nr;     /* -1 outside autograd; the step of a ProfilerStep* */
     uint64_t forward_thread; /* framework's number of the forward op's thread, 0 none */
     uint32_t torch_thread;   /* framework's number of this thread */
@@ -29,7 +29,8 @@ struct tp_op_details { /* all zero = unknown, but for sequence_nr */
 };
 #define TP_OP_NO_DETAILS 1 /* seen before calibration, or a field could not be read */
 
-/* A record as the slow path takes it: words 1.. as in event.h; the low half of word1 is the argument. */
+/* A record as the slow path takes it: words 1.. as in event.h; the low half of word1 is the
+ * argument. */
 struct tp_record {
     uint8_t kind, class_, role, slots;
     uint32_t argument;
@@ -39,16 +40,19 @@ struct tp_record {
 /* The slow ways: no control block, no room, something skipped, nested in a signal handler. */
 bool tp_record_slow(const struct tp_record *record, uint64_t ticks);
 
-/** tp_intern - the id of a name, made at first sight. Return: an id; TP_NAME_NO_ROOM or TP_NAME_TOO_MANY when there is no room. */
+/** tp_intern - the id of a name, made at first sight. Return: an id; TP_NAME_NO_ROOM or
+ * TP_NAME_TOO_MANY when there is no room. */
 uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size);
 
-/** tp_intern_text - the id of a terminated text, through the thread's cache keyed by address with a check of the content */
+/** tp_intern_text - the id of a terminated text, through the thread's cache keyed by address with a
+ * check of the content */
 uint32_t tp_intern_text(enum tp_name_kind kind, const char *text);
 
 /** tp_recording - cheap: false while nothing can be recorded (sources off, agent off, ended) */
 bool tp_recording(void);
 
-static inline __attribute__((always_inline)) void tp_slot0(const struct tp_thread *t, uint64_t number, unsigned kind,
+static inline __attribute__((always_inline)) void tp_slot0(const struct tp_thread *t,
+                                                           uint64_t number, unsigned kind,
                                                            uint64_t ticks, uint32_t argument)
 {
     uint64_t *slot = t->slots + (number & t->mask) * TP_SLOT_WORDS;
@@ -72,7 +76,8 @@ static inline __attribute__((always_inline)) bool tp_is_careful(const struct tp_
 }
 
 /* Whether the calling thread may write @slots slots the fast way; sets *ret_thread. */
-static inline __attribute__((always_inline)) bool tp_fast(struct tp_thread **ret_thread, unsigned slots)
+static inline __attribute__((always_inline)) bool tp_fast(struct tp_thread **ret_thread,
+                                                          unsigned slots)
 {
     struct tp_thread *t = tp_tls.thread;
 
@@ -81,13 +86,19 @@ static inline __attribute__((always_inline)) bool tp_fast(struct tp_thread **ret
                      t->cursor + t->open + slots + TP_RECORD_RESERVE < t->limit);
 }
 
-/** tp_record_begin - a one-slot begin: @kind of @class_ with @name. Return: whether it was written. */
-static inline __attribute__((always_inline)) bool tp_record_begin(unsigned kind, unsigned class_, uint32_t name)
+/** tp_record_begin - a one-slot begin: @kind of @class_ with @name. Return: whether it was written.
+ */
+static inline __attribute__((always_inline)) bool tp_record_begin(unsigned kind, unsigned class_,
+                                                                  uint32_t name)
 {
     struct tp_thread *t;
 
     if (!tp_fast(&t, 1)) {
-        struct tp_record record = {.kind = (uint8_t)kind, .class_ = (uint8_t)class_, .role = TP_ROLE_BEGIN, .slots = 1, .argument = name};
+        struct tp_record record = {.kind = (uint8_t)kind,
+                                   .class_ = (uint8_t)class_,
+                                   .role = TP_ROLE_BEGIN,
+                                   .slots = 1,
+                                   .argument = name};
         return tp_record_slow(&record, tp_ticks());
     }
     t->busy = 1;
@@ -101,14 +112,16 @@ static inline __attribute__((always_inline)) bool tp_record_begin(unsigned kind,
     return true;
 }
 
-/** tp_record_end - the end of the innermost open range of @class_. Return: false when none is open. */
+/** tp_record_end - the end of the innermost open range of @class_. Return: false when none is open.
+ */
 static inline __attribute__((always_inline)) bool tp_record_end(unsigned kind, unsigned class_)
 {
     uint64_t ticks = tp_ticks();
     struct tp_thread *t = tp_tls.thread;
 
     if (tp_unlikely(!t || !t->slots || t->busy || tp_is_careful(t) || !t->depth[class_])) {
-        struct tp_record record = {.kind = (uint8_t)kind, .class_ = (uint8_t)class_, .role = TP_ROLE_END, .slots = 1};
+        struct tp_record record = {
+            .kind = (uint8_t)kind, .class_ = (uint8_t)class_, .role = TP_ROLE_END, .slots = 1};
         return tp_record_slow(&record, ticks);
     }
     t->busy = 1;
@@ -147,7 +160,8 @@ static inline __attribute__((always_inline)) bool tp_record_write(const struct t
     return true;
 }
 
-/** tp_record_op_begin, tp_record_op_end - a framework's operator; @name is of kind TP_NAME_OPERATOR */
+/** tp_record_op_begin, tp_record_op_end - a framework's operator; @name is of kind TP_NAME_OPERATOR
+ */
 static inline void tp_record_op_begin(uint32_t name, const struct tp_op_details *details)
 {
     const struct tp_record record = {
@@ -169,7 +183,8 @@ static inline void tp_record_op_end(void)
     tp_record_end(TP_EVENT_OP_END, TP_CLASS_OP);
 }
 
-/** tp_record_depth - ranges of @class_ open on this thread, dropped ones included (what nvtxRangePush answers) */
+/** tp_record_depth - ranges of @class_ open on this thread, dropped ones included (what
+ * nvtxRangePush answers) */
 static inline uint32_t tp_record_depth(unsigned class_)
 {
     const struct tp_thread *t = tp_tls.thread;

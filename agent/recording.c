@@ -86,8 +86,8 @@ static void put_file_word(struct tp_text *text, const char *word)
 {
     for (size_t i = 0; word[i] && i < 48; i++) {
         char c = word[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-                     c == '_' || (c == '.' && i);
+        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     c == '-' || c == '_' || (c == '.' && i);
         tp_text_char(text, plain ? c : '_');
     }
 }
@@ -102,8 +102,9 @@ static void put_time(struct tp_text *text, uint64_t realtime_ns)
     uint64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
     uint64_t d = doy - (153 * mp + 2) / 5 + 1, m = mp < 10 ? mp + 3 : mp - 9;
 
-    tp_text_format(text, "%04llu%02llu%02lluT%02llu%02llu%02llu", (unsigned long long)(yoe + era * 400 + (m <= 2)),
-                   (unsigned long long)m, (unsigned long long)d, (unsigned long long)(rest / 3600),
+    tp_text_format(text, "%04llu%02llu%02lluT%02llu%02llu%02llu",
+                   (unsigned long long)(yoe + era * 400 + (m <= 2)), (unsigned long long)m,
+                   (unsigned long long)d, (unsigned long long)(rest / 3600),
                    (unsigned long long)(rest / 60 % 60), (unsigned long long)(rest % 60));
 }
 
@@ -157,7 +158,8 @@ static bool put_absolute(struct tp_text *text, const char *path)
     return !text->cut;
 }
 
-/* tp_agent.run_dir, and the folder that was asked for (its first @base bytes) where that is missing. */
+/* tp_agent.run_dir, and the folder that was asked for (its first @base bytes) where that is
+ * missing. */
 static int make_run_dir(size_t base)
 {
     int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, 0777);
@@ -211,7 +213,8 @@ int tp_recording_begin_run(void)
     }
     int error = make_run(config->out);
     if (error)
-        tp_log_warn("no recording: cannot make a folder in %s: %s", config->out, tp_error_text(error));
+        tp_log_warn("no recording: cannot make a folder in %s: %s", config->out,
+                    tp_error_text(error));
     return error;
 }
 
@@ -280,14 +283,15 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
 {
     char cwd[TP_PATH_MAX];
 
-    tp_text_format(text, "{\"t\":\"start\",\"format\":[%u,%u],\"agent\":\"" TP_VERSION "\",\"uuid\":\"",
+    tp_text_format(text,
+                   "{\"t\":\"start\",\"format\":[%u,%u],\"agent\":\"" TP_VERSION "\",\"uuid\":\"",
                    TP_FORMAT_MAJOR, TP_FORMAT_MINOR);
     put_uuid(text, live->uuid);
     tp_text_char(text, '"');
     put_key_text(text, "host", tp_agent.host);
     put_boot_id(text);
-    tp_text_format(text, ",\"pid\":%u,\"ppid\":%u,\"uid\":%u,\"start_ns\":%llu", live->pid, tp_os_parent_pid(),
-                   tp_os_user(), (unsigned long long)live->start_ns);
+    tp_text_format(text, ",\"pid\":%u,\"ppid\":%u,\"uid\":%u,\"start_ns\":%llu", live->pid,
+                   tp_os_parent_pid(), tp_os_user(), (unsigned long long)live->start_ns);
     put_key_text(text, "exe", tp_agent.program);
     put_key_text(text, "program", facts.program);
     tp_text_format(text, ",\"argc\":%d", facts.argc);
@@ -350,8 +354,10 @@ static void put_columns(struct tp_text *text, unsigned kind)
         const struct tp_field_info *f = &tp_fields[i];
         if (f->kind != kind)
             continue;
-        tp_text_format(text, "%s{\"id\":%u,\"name\":\"%s\",\"word\":%u,\"shift\":%u,\"bits\":%u,\"unit\":\"%s\"}", comma,
-                       f->column, f->name, f->word, f->shift, f->bits, f->unit);
+        tp_text_format(
+            text,
+            "%s{\"id\":%u,\"name\":\"%s\",\"word\":%u,\"shift\":%u,\"bits\":%u,\"unit\":\"%s\"}",
+            comma, f->column, f->name, f->word, f->shift, f->bits, f->unit);
         comma = ",";
     }
 }
@@ -361,15 +367,18 @@ static void put_schema_line(struct tp_text *text)
     static const char *const roles[] = {"none", "begin", "end", "point", "lost"};
     static const char *const classes[] = {"none", "op", "nvtx", "itt", "api"};
 
-    tp_text_string(text, "{\"t\":\"schema\",\"kinds\":[{\"id\":0,\"name\":\"all\",\"slots\":0,\"columns\":[");
+    tp_text_string(
+        text, "{\"t\":\"schema\",\"kinds\":[{\"id\":0,\"name\":\"all\",\"slots\":0,\"columns\":[");
     put_columns(text, TP_EVENT_ALL);
     tp_text_string(text, "]}");
     for (unsigned k = 1; k < TP_EVENT_KIND_END; k++) {
         const struct tp_kind_info *info = &tp_kinds[k];
         if (!info->name)
             continue;
-        tp_text_format(text, ",{\"id\":%u,\"name\":\"%s\",\"slots\":%u,\"role\":\"%s\",\"class\":\"%s\",\"columns\":[", k,
-                       info->name, info->slots, roles[info->role], classes[info->class_]);
+        tp_text_format(text,
+                       ",{\"id\":%u,\"name\":\"%s\",\"slots\":%u,\"role\":\"%s\",\"class\":\"%s\","
+                       "\"columns\":[",
+                       k, info->name, info->slots, roles[info->role], classes[info->class_]);
         put_columns(text, k);
         tp_text_string(text, "]}");
     }
@@ -382,7 +391,8 @@ void tp_recording_clock_line(struct tp_text *text)
 
     tp_clock_read(&pair, 16);
     tp_text_format(text,
-                   "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%llu,\"raw_ns\":%llu,\"realtime_ns\":%llu,\"width\":%llu}\n",
+                   "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%llu,\"raw_ns\":%llu,"
+                   "\"realtime_ns\":%llu,\"width\":%llu}\n",
                    (unsigned long long)pair.ticks, (unsigned long long)pair.monotonic_ns,
                    (unsigned long long)pair.raw_ns, (unsigned long long)pair.realtime_ns,
                    (unsigned long long)pair.width);
@@ -417,7 +427,8 @@ int tp_recording_open(struct tp_live *live)
         return error;
     tp_text_init(&text, live->ring_dir, sizeof(live->ring_dir));
     if (tp_agent.config.ring_dir[0])
-        tp_text_format(&text, "%s/%u-%llx", tp_agent.config.ring_dir, live->pid, (unsigned long long)live->start_ns);
+        tp_text_format(&text, "%s/%u-%llx", tp_agent.config.ring_dir, live->pid,
+                       (unsigned long long)live->start_ns);
     else
         tp_text_format(&text, "%s/ring", live->dir);
     error = tp_os_mkdir(TP_OS_NO_DIR, live->ring_dir, 0777);
@@ -482,7 +493,9 @@ int tp_recording_extend_names(struct tp_live *live, uint64_t need)
     if (!allocated || allocated + NAMES_STEP > TP_NAMES_FILE_LIMIT)
         return -TP_ELIMIT;
     if (atomic_exchange(&live->names.extending, 1))
-        return atomic_load(&live->names.used) + need <= atomic_load(&live->names.allocated) ? 0 : -EAGAIN;
+        return atomic_load(&live->names.used) + need <= atomic_load(&live->names.allocated)
+                   ? 0
+                   : -EAGAIN;
     if (atomic_load(&live->names.allocated) == allocated) {
         int fd = open_names_file(live, O_RDWR);
         error = fd < 0 ? fd : tp_os_allocate(fd, allocated, NAMES_STEP);
@@ -501,7 +514,8 @@ void tp_recording_close_names(struct tp_live *live)
     if (!live->names.map)
         return;
     /* A thread that looked just before may still claim one name: that much room stays. */
-    uint64_t keep = ((atomic_load(&live->names.used) + 4095) & ~UINT64_C(4095)) + TP_NAME_LENGTH_LIMIT + 4096;
+    uint64_t keep =
+        ((atomic_load(&live->names.used) + 4095) & ~UINT64_C(4095)) + TP_NAME_LENGTH_LIMIT + 4096;
     int fd = open_names_file(live, O_RDWR);
     struct tp_os_stat stat;
     if (fd < 0)
@@ -511,7 +525,8 @@ void tp_recording_close_names(struct tp_live *live)
     tp_os_close(fd);
 }
 
-static void put_ring_path(struct tp_text *text, const struct tp_live *live, int dir, uint32_t number, const char *end)
+static void put_ring_path(struct tp_text *text, const struct tp_live *live, int dir,
+                          uint32_t number, const char *end)
 {
     if (dir == TP_OS_NO_DIR)
         tp_text_format(text, "%s/", live->ring_dir);
@@ -519,7 +534,8 @@ static void put_ring_path(struct tp_text *text, const struct tp_live *live, int 
 }
 
 /* A ring file made real under another name, then renamed: who sees the name sees a whole ring. */
-static int make_ring_file(struct tp_live *live, int dir, struct tp_ring_entry *e, uint32_t slot_count)
+static int make_ring_file(struct tp_live *live, int dir, struct tp_ring_entry *e,
+                          uint32_t slot_count)
 {
     char path[TP_PATH_MAX + 32], making[TP_PATH_MAX + 32];
     struct tp_text text;
@@ -583,7 +599,8 @@ int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count)
     if (!e)
         return -TP_ELIMIT;
     e->number = 1 + atomic_fetch_add(&live->next_ring, 1);
-    if (atomic_load(&live->ring_bytes) + (uint64_t)slot_count * TP_SLOT_BYTES > tp_agent.config.ring_total)
+    if (atomic_load(&live->ring_bytes) + (uint64_t)slot_count * TP_SLOT_BYTES >
+        tp_agent.config.ring_total)
         slot_count = 2048;
     for (; error && slot_count >= TP_RING_SLOTS_MIN; slot_count /= 4) {
         error = make_ring_file(live, dir, e, slot_count);

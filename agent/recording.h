@@ -2,14 +2,15 @@
 #ifndef TP_AGENT_RECORDING_H
 #define TP_AGENT_RECORDING_H
 
-/* The recording's directory and files: where they are, how they are made, what is said in meta.jsonl. */
+/* The recording's directory and files: where they are, how they are made, what is said in
+ * meta.jsonl. */
 
 #include "agent.h"
 #include "base/text.h"
 
 /**
- * tp_recording_begin_run - decide the run's directory; the first process of a run makes it and run.json
- * Context: start. Return: 0, or -errno after one line on stderr.
+ * tp_recording_begin_run - decide the run's directory; the first process of a run makes it and
+ * run.json Context: start. Return: 0, or -errno after one line on stderr.
  */
 int tp_recording_begin_run(void);
 
@@ -19,7 +20,8 @@ int tp_recording_begin_run(void);
  */
 int tp_recording_open(struct tp_live *live);
 
-/** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return: 0 or -errno. */
+/** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
+ * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);
 
 /**
@@ -29,11 +31,13 @@ int tp_recording_open_names(struct tp_live *live);
  */
 int tp_recording_extend_names(struct tp_live *live, uint64_t need);
 
-/** tp_recording_close_names - no more names; the room that was made ahead goes. Context: exit path or drain. */
+/** tp_recording_close_names - no more names; the room that was made ahead goes. Context: exit path
+ * or drain. */
 void tp_recording_close_names(struct tp_live *live);
 
 /**
- * tp_recording_make_ring - a new ring, in a file that is real to the last byte, else smaller, else in anonymous memory
+ * tp_recording_make_ring - a new ring, in a file that is real to the last byte, else smaller, else
+ * in anonymous memory
  * @dir: descriptor of the ring directory, or TP_OS_NO_DIR to go by its absolute path
  * Context: hook or drain. Return: index of its registry entry in state MAKING, or -errno.
  */
@@ -42,13 +46,15 @@ int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count);
 /** tp_recording_drop_ring - unmap and unlink; the entry becomes free. Context: drainer. */
 void tp_recording_drop_ring(struct tp_live *live, int dir, uint32_t entry);
 
-/** tp_recording_meta - append whole lines to meta.jsonl. Context: arming thread or drainer. Return: 0 or -errno. */
+/** tp_recording_meta - append whole lines to meta.jsonl. Context: arming thread or drainer. Return:
+ * 0 or -errno. */
 int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size);
 
 /** tp_recording_clock_line - append a `clock` line */
 void tp_recording_clock_line(struct tp_text *text);
 
-/** tp_recording_read_environment - what is read of the environment for the manifest: rank variables. Context: start. */
+/** tp_recording_read_environment - what is read of the environment for the manifest: rank
+ * variables. Context: start. */
 void tp_recording_read_environment(char *const *environment, int argc, char *const *argv);
 
 #endif

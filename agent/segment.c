@@ -33,7 +33,8 @@ static void put_path(struct tp_text *text, const struct tp_live *live, int dir, 
     tp_text_format(text, "%06u.tpt", number);
 }
 
-static int open_segment(struct tp_live *live, struct tp_segments *segments, int dir, uint32_t number, bool make)
+static int open_segment(struct tp_live *live, struct tp_segments *segments, int dir,
+                        uint32_t number, bool make)
 {
     char path[TP_PATH_MAX + 32];
     struct tp_text text;
@@ -70,11 +71,13 @@ static int begin_segment(struct tp_live *live, struct tp_segments *segments, int
     segments->bytes = sizeof(header);
     segments->total += sizeof(header);
     segments->index_count = 0;
-    *info_of(segments, number) = (struct tp_segment_info){.number = number, .bytes = sizeof(header)};
+    *info_of(segments, number) =
+        (struct tp_segment_info){.number = number, .bytes = sizeof(header)};
     return 0;
 }
 
-static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int dir, struct tp_text *ret_meta)
+static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int dir,
+                         struct tp_text *ret_meta)
 {
     struct tp_segment_info *info = info_of(segments, segments->first);
     char path[TP_PATH_MAX + 32];
@@ -84,9 +87,11 @@ static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int
     put_path(&text, live, dir, info->number);
     tp_os_unlink(dir, path, false);
     tp_text_format(ret_meta,
-                   "{\"t\":\"evict\",\"segment\":%u,\"first_ticks\":%llu,\"last_ticks\":%llu,\"blocks\":%u,\"bytes\":%llu}\n",
-                   info->number, (unsigned long long)info->first_ticks, (unsigned long long)info->last_ticks,
-                   info->blocks, (unsigned long long)info->bytes);
+                   "{\"t\":\"evict\",\"segment\":%u,\"first_ticks\":%llu,\"last_ticks\":%llu,"
+                   "\"blocks\":%u,\"bytes\":%llu}\n",
+                   info->number, (unsigned long long)info->first_ticks,
+                   (unsigned long long)info->last_ticks, info->blocks,
+                   (unsigned long long)info->bytes);
     segments->total -= info->bytes;
     segments->first++;
 }
@@ -97,8 +102,9 @@ static void write_index(struct tp_live *live, struct tp_segments *segments)
     uint32_t uuid_low;
 
     memcpy(&uuid_low, live->uuid, 4);
-    int64_t bytes = tp_index_write(segments->index_buffer, segments->index_buffer_size, segments->index,
-                                   segments->index_count, segments->bytes, uuid_low);
+    int64_t bytes =
+        tp_index_write(segments->index_buffer, segments->index_buffer_size, segments->index,
+                       segments->index_count, segments->bytes, uuid_low);
     if (bytes <= 0)
         return;
     int64_t n = tp_os_write(segments->fd, segments->index_buffer, (size_t)bytes);
@@ -114,7 +120,8 @@ static void write_index(struct tp_live *live, struct tp_segments *segments)
 void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool final)
 {
     if (final && segments->next > segments->first && segments->index_count &&
-        (segments->fd >= 0 || !open_segment(live, segments, TP_OS_NO_DIR, segments->next - 1, false)))
+        (segments->fd >= 0 ||
+         !open_segment(live, segments, TP_OS_NO_DIR, segments->next - 1, false)))
         write_index(live, segments);
     if (segments->fd >= 0)
         tp_os_close(segments->fd);
@@ -127,24 +134,28 @@ static bool must_turn(const struct tp_segments *segments, size_t bytes)
            segments->index_count >= TP_SEGMENT_BLOCKS_MAX;
 }
 
-static int turn_segment(struct tp_live *live, struct tp_segments *segments, int dir, struct tp_text *ret_meta)
+static int turn_segment(struct tp_live *live, struct tp_segments *segments, int dir,
+                        struct tp_text *ret_meta)
 {
     const struct tp_config *config = &tp_agent.config;
 
     if (segments->next > segments->first)
         tp_segments_close(live, segments, true);
     while (segments->next > segments->first &&
-           ((config->when_big == TP_BIG_KEEP_LAST && segments->total + segments->step > config->max_size) || segments->next - segments->first >= TP_SEGMENTS_MAX))
+           ((config->when_big == TP_BIG_KEEP_LAST &&
+             segments->total + segments->step > config->max_size) ||
+            segments->next - segments->first >= TP_SEGMENTS_MAX))
         evict_oldest(live, segments, dir, ret_meta);
     return begin_segment(live, segments, dir);
 }
 
-static int append(struct tp_live *live, struct tp_segments *segments, int dir, const void *block, size_t bytes,
-                  struct tp_text *ret_meta)
+static int append(struct tp_live *live, struct tp_segments *segments, int dir, const void *block,
+                  size_t bytes, struct tp_text *ret_meta)
 {
     int error = 0;
 
-    if (tp_agent.config.when_big == TP_BIG_KEEP_FIRST && segments->total + bytes > tp_agent.config.max_size)
+    if (tp_agent.config.when_big == TP_BIG_KEEP_FIRST &&
+        segments->total + bytes > tp_agent.config.max_size)
         segments->stopped = true;
     if (segments->stopped)
         return -TP_EFULL;
@@ -188,8 +199,8 @@ static void note_block(struct tp_segments *segments, const void *block, size_t b
     info->bytes = segments->bytes;
 }
 
-int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int dir, const void *block, size_t bytes,
-                       struct tp_text *ret_meta)
+int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int dir,
+                       const void *block, size_t bytes, struct tp_text *ret_meta)
 {
     if (segments->error && tp_os_monotonic_ns() < segments->retry_ns)
         return -EAGAIN;

@@ -3,8 +3,8 @@
 #define TP_AGENT_SEGMENT_H
 
 /*
- * The process's segments on disk: append blocks, begin a new segment when one is full, keep the whole under its
- * limit. One drainer at a time.
+ * The process's segments on disk: append blocks, begin a new segment when one is full, keep the
+ * whole under its limit. One drainer at a time.
  */
 
 #include "agent.h"
@@ -21,15 +21,16 @@ struct tp_segment_info {
 };
 
 struct tp_segments {
-    int fd;             /* of the current one, -1 closed */
-    uint64_t bytes;     /* of the current one */
-    uint64_t total;     /* of all that exist */
-    uint64_t step;      /* bytes after which a new one begins */
-    uint32_t first, next; /* ring of infos: numbers [first, next) exist; next - 1 is the current one */
+    int fd;         /* of the current one, -1 closed */
+    uint64_t bytes; /* of the current one */
+    uint64_t total; /* of all that exist */
+    uint64_t step;  /* bytes after which a new one begins */
+    uint32_t first,
+        next; /* ring of infos: numbers [first, next) exist; next - 1 is the current one */
     uint32_t index_count;
-    int error;          /* last failure, 0 none */
-    uint64_t retry_ns;  /* when to try again after a failure */
-    bool stopped;       /* keep-first, and the limit is reached */
+    int error;         /* last failure, 0 none */
+    uint64_t retry_ns; /* when to try again after a failure */
+    bool stopped;      /* keep-first, and the limit is reached */
     uint64_t lost_blocks;
     struct tp_index_entry *index; /* of the current segment: TP_SEGMENT_BLOCKS_MAX */
     char *index_buffer;
@@ -45,12 +46,12 @@ int tp_segments_init(struct tp_segments *segments, uint64_t max_bytes);
  * @dir: of the instance, or TP_OS_NO_DIR
  * @ret_meta: `evict` lines are added here
  *
- * One write; on a short one the file is cut back to its last whole block and -errno comes back: the caller keeps the records in
- * the ring and tries again later.
- * Context: drainer. Return: 0, -errno, -TP_EFULL (keep-first and over the limit), -EAGAIN (a failure was less than 5 s ago).
+ * One write; on a short one the file is cut back to its last whole block and -errno comes back: the
+ * caller keeps the records in the ring and tries again later. Context: drainer. Return: 0, -errno,
+ * -TP_EFULL (keep-first and over the limit), -EAGAIN (a failure was less than 5 s ago).
  */
-int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int dir, const void *block, size_t bytes,
-                       struct tp_text *ret_meta);
+int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int dir,
+                       const void *block, size_t bytes, struct tp_text *ret_meta);
 
 /** tp_segments_close - @final: write index and trailer first; else only give the descriptor back */
 void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool final);

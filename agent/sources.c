@@ -75,7 +75,8 @@ static uint32_t apply_word(uint32_t mask, const char *word)
     bool take = *word == '-';
     int id = find_source(word + take);
     if (id < 0) {
-        tp_log_warn("TPAGENT_SOURCES: unknown source %s; nearest: %s", word + take, nearest_source(word + take));
+        tp_log_warn("TPAGENT_SOURCES: unknown source %s; nearest: %s", word + take,
+                    nearest_source(word + take));
         return mask;
     }
     return take ? mask & ~(1u << id) : mask | 1u << id;
@@ -131,6 +132,13 @@ void tp_sources_tick(void)
     for (int i = 0; i < TP_SOURCE_END; i++)
         if (tp_source_wanted(i) && table[i].source->tick)
             table[i].source->tick();
+}
+
+void tp_sources_fork_child(void)
+{
+    for (int i = 0; i < TP_SOURCE_END; i++)
+        if (tp_source_wanted(i) && table[i].source->fork_child)
+            table[i].source->fork_child();
 }
 
 void tp_sources_stop(void)

@@ -15,8 +15,9 @@ __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibili
 #define OWN_SLOTS (2u << 10)
 
 /*
- * Where the search for a free control block begins. Not wiped by fork: a child's one surviving thread may still
- * point to its parent's block, so a child must not hand that index to another thread.
+ * Where the search for a free control block begins. Not wiped by fork: a child's one surviving
+ * thread may still point to its parent's block, so a child must not hand that index to another
+ * thread.
  */
 static _Atomic uint32_t block_hint;
 
@@ -107,7 +108,8 @@ struct tp_thread *tp_thread_attach(void)
 
     if (!live || tp_tls.ours)
         return NULL;
-    if (tp_tls.attaching) { /* a handler; one that has jumped out of here is forgotten after a while */
+    if (tp_tls.attaching) { /* a handler; one that has jumped out of here is forgotten after a while
+                             */
         if (++tp_tls.attaching > 250)
             tp_tls.attaching = 0;
         return no_ring(live);

@@ -3,9 +3,9 @@
 #define TP_AGENT_THREAD_H
 
 /*
- * A thread's control block. It lies in memory that the kernel wipes on fork, whatever call makes the child: there
- * every field reads 0, `slots` too, and the next event takes the slow path, which finds out. The fast path pays
- * nothing for it.
+ * A thread's control block. It lies in memory that the kernel wipes on fork, whatever call makes
+ * the child: there every field reads 0, `slots` too, and the next event takes the slow path, which
+ * finds out. The fast path pays nothing for it.
  */
 
 #include <stdatomic.h>
@@ -20,7 +20,8 @@
 #define TP_THREADS_MAX 4096u
 #define TP_NAME_CACHE 512u
 
-/* A name seen before, found again by the address of the caller's text and then compared: a stale line is only slow. */
+/* A name seen before, found again by the address of the caller's text and then compared: a stale
+ * line is only slow. */
 struct tp_name_cache {
     const struct tp_name_record *_Atomic record; /* NULL: empty */
 };
@@ -31,16 +32,18 @@ struct tp_thread {
     uint64_t cursor; /* number of the next slot */
     uint64_t limit;  /* numbers below it may be written without asking the reader's side */
     struct tp_ring_header *ring;
-    uint32_t open;                 /* begins written and not ended, all classes: each has one slot in reserve */
-    uint8_t busy;                  /* between the first and the last store of a record */
-    _Atomic uint8_t careful;       /* skip or lost is not zero, or no ring: every record goes the slow way */
+    uint32_t open; /* begins written and not ended, all classes: each has one slot in reserve */
+    uint8_t busy;  /* between the first and the last store of a record */
+    _Atomic uint8_t
+        careful; /* skip or lost is not zero, or no ring: every record goes the slow way */
     volatile uint16_t nested_in_a_row; /* records refused because busy was set */
-    uint32_t depth[TP_CLASS_END];  /* open by class */
-    uint32_t skip[TP_CLASS_END];   /* begins dropped and not yet ended, by class */
+    uint32_t depth[TP_CLASS_END];      /* open by class */
+    uint32_t skip[TP_CLASS_END];       /* begins dropped and not yet ended, by class */
 
     /* what the next `lost` record says */
-    uint64_t lost_count, lost_first_ticks, lost_kinds, lost_name_bytes;
-    uint64_t dropped;
+    _Atomic uint64_t lost_count, lost_kinds, lost_name_bytes;
+    uint64_t lost_first_ticks;
+    _Atomic uint64_t dropped;
     uint32_t track, tid, index, entry; /* entry: of the current ring in the registry */
     uint64_t wake_at;                  /* cursor at which the drain is woken once */
     _Atomic uint32_t next_entry;       /* a larger ring that the drain offers, + 1; 0 none */
@@ -51,8 +54,8 @@ struct tp_thread {
 enum tp_thread_state { TP_THREAD_FREE, TP_THREAD_USED };
 
 /**
- * tp_thread_attach - the slow path to a control block with a ring: first event of the process, of the thread, or
- *                    after a fork
+ * tp_thread_attach - the slow path to a control block with a ring: first event of the process, of
+ * the thread, or after a fork
  *
  * May arm the process (make its directory and first ring, with raw system calls). Keeps errno.
  * Context: hook.
@@ -63,8 +66,8 @@ struct tp_thread *tp_thread_attach(void);
 struct tp_live;
 
 /**
- * tp_thread_take_ring - go on writing in the ring of registry entry @entry, from the thread's cursor
- * Context: hook, by the thread itself, busy set.
+ * tp_thread_take_ring - go on writing in the ring of registry entry @entry, from the thread's
+ * cursor Context: hook, by the thread itself, busy set.
  */
 void tp_thread_take_ring(struct tp_live *live, struct tp_thread *thread, uint32_t entry);
 

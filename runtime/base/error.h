@@ -30,11 +30,11 @@ const char *tp_error_text(int error);
 
 /* What went wrong, in detail. Filled at the place that knows, printed by who may print. */
 struct tp_diag {
-    int code;             /* negative result, 0 = nothing recorded */
-    uint64_t offset;      /* byte offset in the file, or TP_DIAG_NO_OFFSET */
-    uint64_t block;       /* block or line number, or TP_DIAG_NO_OFFSET */
-    char file[256];       /* path, cut at its front when too long; "" unknown */
-    char text[512];       /* found and expected; "" none */
+    int code;        /* negative result, 0 = nothing recorded */
+    uint64_t offset; /* byte offset in the file, or TP_DIAG_NO_OFFSET */
+    uint64_t block;  /* block or line number, or TP_DIAG_NO_OFFSET */
+    char file[256];  /* path, cut at its front when too long; "" unknown */
+    char text[512];  /* found and expected; "" none */
 };
 
 /**
@@ -43,13 +43,14 @@ struct tp_diag {
  * @code:   negative result
  * @offset: where in the file, or TP_DIAG_NO_OFFSET
  *
- * Context: any thread, signal-safe (bounded formatting of our own: %s %c %d %u %x %zu %llu %lld %llx %p).
- * Return: @code.
+ * Context: any thread, signal-safe (bounded formatting of our own: %s %c %d %u %x %zu %llu %lld
+ * %llx %p). Return: @code.
  */
 int tp_diag_fail(struct tp_diag *diag, int code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** tp_diag_at - set the file (and keep the rest); NULL @diag or @file is allowed. Return: diag->code, 0 for NULL. */
+/** tp_diag_at - set the file (and keep the rest); NULL @diag or @file is allowed. Return:
+ * diag->code, 0 for NULL. */
 int tp_diag_at(struct tp_diag *diag, const char *file);
 
 /**

@@ -3,8 +3,9 @@
 #define TP_BASE_OS_H
 
 /*
- * Every system call that we make inside a host. All of them: any thread, signal-safe, no cancellation point,
- * errno is kept. Results: 0 or a value, or -errno. EINTR is retried where that is right.
+ * Every system call that we make inside a host. All of them: any thread, signal-safe, no
+ * cancellation point, errno is kept. Results: 0 or a value, or -errno. EINTR is retried where that
+ * is right.
  */
 
 #include <stdbool.h>
@@ -20,22 +21,25 @@ int tp_os_rename(int dir, const char *from, const char *to);
 int tp_os_unlink(int dir, const char *path, bool directory);
 int tp_os_truncate(int fd, uint64_t size);
 int tp_os_chmod(int fd, unsigned mode);
-int tp_os_readlink(const char *path, char *buffer, size_t size); /* terminated; returns length, cut silently */
+int tp_os_readlink(const char *path, char *buffer,
+                   size_t size); /* terminated; returns length, cut silently */
 int tp_os_getcwd(char *buffer, size_t size);
 
 /**
- * tp_os_allocate - make [offset, offset + size) of a file real, so that a store into its mapping cannot fail
- * fallocate(2); where the file system has none, zeros are written. Refuses (-EFBIG) what RLIMIT_FSIZE forbids,
- * before the kernel would send SIGXFSZ.
+ * tp_os_allocate - make [offset, offset + size) of a file real, so that a store into its mapping
+ * cannot fail fallocate(2); where the file system has none, zeros are written. Refuses (-EFBIG)
+ * what RLIMIT_FSIZE forbids, before the kernel would send SIGXFSZ.
  */
 int tp_os_allocate(int fd, uint64_t offset, uint64_t size);
 
-/** tp_os_write - all of it. Return: @size, or what was written before an error when > 0, else -errno. */
+/** tp_os_write - all of it. Return: @size, or what was written before an error when > 0, else
+ * -errno. */
 int64_t tp_os_write(int fd, const void *bytes, size_t size);
 int64_t tp_os_read(int fd, void *bytes, size_t size);
 int64_t tp_os_seek_end(int fd);
 
-/** tp_os_read_file - up to @size - 1 bytes of a small file, terminated. Return: bytes, or -errno. */
+/** tp_os_read_file - up to @size - 1 bytes of a small file, terminated. Return: bytes, or -errno.
+ */
 int64_t tp_os_read_file(const char *path, char *buffer, size_t size);
 
 struct tp_os_stat {
@@ -49,7 +53,8 @@ int tp_os_free_space(int fd, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes
 void *tp_os_map(size_t size);
 /** tp_os_map_file - shared mapping of a file; populated when asked. Return: NULL on failure. */
 void *tp_os_map_file(int fd, size_t size, bool populate);
-void *tp_os_remap(void *memory, size_t old_size, size_t new_size); /* NULL on failure, the old one stands */
+void *tp_os_remap(void *memory, size_t old_size,
+                  size_t new_size); /* NULL on failure, the old one stands */
 void tp_os_unmap(void *memory, size_t size);
 int tp_os_wipe_on_fork(void *memory, size_t size);
 int tp_os_dont_fork(void *memory, size_t size);
@@ -72,8 +77,8 @@ void tp_os_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 void tp_os_wake(_Atomic uint32_t *word);
 
 /**
- * tp_os_own_descriptors - give the calling thread a descriptor table of its own, empty but for /dev/null on 0..2
- * Return: 0, or -errno when the kernel refuses (then nothing has changed).
+ * tp_os_own_descriptors - give the calling thread a descriptor table of its own, empty but for
+ * /dev/null on 0..2 Return: 0, or -errno when the kernel refuses (then nothing has changed).
  */
 int tp_os_own_descriptors(void);
 

@@ -28,14 +28,14 @@
 #define TP_CLOSE_RANGE_UNSHARE 2u
 
 /* libc's wrappers are cancellation points; syscall(2) is none. It sets errno, which is put back. */
-#define CALL(...)                                     \
-    ({                                                \
-        int kept_ = errno;                            \
-        long result_ = syscall(__VA_ARGS__);          \
-        if (result_ < 0)                              \
-            result_ = -errno;                         \
-        errno = kept_;                                \
-        result_;                                      \
+#define CALL(...)                                                                                  \
+    ({                                                                                             \
+        int kept_ = errno;                                                                         \
+        long result_ = syscall(__VA_ARGS__);                                                       \
+        if (result_ < 0)                                                                           \
+            result_ = -errno;                                                                      \
+        errno = kept_;                                                                             \
+        result_;                                                                                   \
     })
 
 int tp_os_open(int dir, const char *path, int flags, unsigned mode)
@@ -205,8 +205,8 @@ static void *mapped(long result)
 
 void *tp_os_map(size_t size)
 {
-    return mapped(CALL(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                       -1, 0));
+    return mapped(CALL(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 }
 
 void *tp_os_map_file(int fd, size_t size, bool populate)
@@ -307,7 +307,8 @@ uint64_t tp_os_thread_cpu_ns(void)
 
 void tp_os_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
 {
-    struct timespec timeout = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
+    struct timespec timeout = {(time_t)(timeout_ns / 1000000000u),
+                               (long)(timeout_ns % 1000000000u)};
 
     CALL(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &timeout, NULL, 0);
 }

@@ -48,8 +48,8 @@ static size_t digits_of(uint64_t value, unsigned base, bool upper, char *end)
     return count;
 }
 
-static void put_number(struct tp_text *text, uint64_t value, bool negative, unsigned base, bool upper,
-                       unsigned width, char pad)
+static void put_number(struct tp_text *text, uint64_t value, bool negative, unsigned base,
+                       bool upper, unsigned width, char pad)
 {
     char buffer[24];
     size_t count = digits_of(value, base, upper, buffer + sizeof(buffer));
@@ -71,7 +71,8 @@ void tp_text_u64(struct tp_text *text, uint64_t value)
 
 void tp_text_i64(struct tp_text *text, int64_t value)
 {
-    put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0, 10, false, 0, ' ');
+    put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0, 10, false, 0,
+               ' ');
 }
 
 void tp_text_hex(struct tp_text *text, uint64_t value, unsigned digits)
@@ -231,7 +232,12 @@ size_t tp_utf8_decode(const unsigned char *p, size_t size, uint32_t *ret_code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     uint32_t code = p[0];
-    size_t need = code < 0x80 ? 1 : code < 0xc2 ? 0 : code < 0xe0 ? 2 : code < 0xf0 ? 3 : code < 0xf5 ? 4 : 0;
+    size_t need = code < 0x80   ? 1
+                  : code < 0xc2 ? 0
+                  : code < 0xe0 ? 2
+                  : code < 0xf0 ? 3
+                  : code < 0xf5 ? 4
+                                : 0;
 
     *ret_code = 0xfffd;
     if (need == 1) {

@@ -3,8 +3,8 @@
 #define TP_EVENT_EVENT_H
 
 /*
- * Records as they stand in rings and decoded blocks: one or more 32-byte slots of four little-endian 64-bit
- * words. Slot 0 has the same meaning in every kind:
+ * Records as they stand in rings and decoded blocks: one or more 32-byte slots of four
+ * little-endian 64-bit words. Slot 0 has the same meaning in every kind:
  *
  *   word 0   kind << 56 | ticks (low 56 bits)
  *   word 1   alloc_calls << 32 | argument (by kind: mostly a name id)
@@ -95,7 +95,8 @@ static inline uint32_t tp_slot_argument(const uint64_t *slot)
     return (uint32_t)slot[1];
 }
 
-/** tp_ticks_unwrap - the full tick count nearest to @near (within 2^55) whose low 56 bits are @ticks */
+/** tp_ticks_unwrap - the full tick count nearest to @near (within 2^55) whose low 56 bits are
+ * @ticks */
 static inline uint64_t tp_ticks_unwrap(uint64_t ticks, uint64_t near)
 {
     int64_t apart = (int64_t)((ticks - near) << 8) >> 8;

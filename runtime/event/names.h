@@ -7,11 +7,12 @@
 #include <stdint.h>
 
 /*
- * Names: strings stored once per process, in names.tpn; records carry ids. The file is a 64-byte header and
- * then records {u32 id, u8 kind, u8 flags, u16 zero, u32 length, u32 checksum, bytes, pad to 8}, padded with
- * zeros and allocated ahead, so the unused rest of the file is zero. The checksum is the low half of XXH3-64
- * of the bytes, seeded with XXH3-64 of the first 12 bytes of the record; it is stored last and is never 0 (a computed 0
- * is stored as 1). A record whose checksum is 0 or wrong was claimed and never finished: skip it by its length.
+ * Names: strings stored once per process, in names.tpn; records carry ids. The file is a 64-byte
+ * header and then records {u32 id, u8 kind, u8 flags, u16 zero, u32 length, u32 checksum, bytes,
+ * pad to 8}, padded with zeros and allocated ahead, so the unused rest of the file is zero. The
+ * checksum is the low half of XXH3-64 of the bytes, seeded with XXH3-64 of the first 12 bytes of
+ * the record; it is stored last and is never 0 (a computed 0 is stored as 1). A record whose
+ * checksum is 0 or wrong was claimed and never finished: skip it by its length.
  */
 enum tp_name_kind {
     TP_NAME_TEXT = 1,     /* UTF-8 as given, no check */
@@ -46,8 +47,8 @@ struct tp_name_record {
 };
 
 /**
- * tp_name_checksum - the checksum of a record: header's first 12 bytes and the name's bytes; never 0
- * Context: any.
+ * tp_name_checksum - the checksum of a record: header's first 12 bytes and the name's bytes; never
+ * 0 Context: any.
  */
 uint32_t tp_name_checksum(const struct tp_name_record *record, const void *bytes);
 

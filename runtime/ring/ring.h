@@ -3,12 +3,12 @@
 #define TP_RING_RING_H
 
 /*
- * A ring: one writer (a thread of the host), one reader (the drain, or who reads a dead process's remains).
- * Slot numbers are absolute: the first slot of a track is 0 and a number is never used twice; slot n lies at
- * slots[n & (count - 1)]. [tail, head) is what the reader has not taken. The writer moves head with a release
- * store after the slots are written; the reader moves tail after the slots are safe in a file. A track may be
- * served by several rings one after the other: a successor begins (first = tail = head) where its predecessor
- * was closed.
+ * A ring: one writer (a thread of the host), one reader (the drain, or who reads a dead process's
+ * remains). Slot numbers are absolute: the first slot of a track is 0 and a number is never used
+ * twice; slot n lies at slots[n & (count - 1)]. [tail, head) is what the reader has not taken. The
+ * writer moves head with a release store after the slots are written; the reader moves tail after
+ * the slots are safe in a file. A track may be served by several rings one after the other: a
+ * successor begins (first = tail = head) where its predecessor was closed.
  */
 
 #include <stdatomic.h>
@@ -39,10 +39,10 @@ struct tp_ring_header {
     uint32_t checksum;    /* 124: low half of XXH3-64 of bytes 0..123 */
 
     /* written by the thread that claims the ring, before its first record */
-    uint32_t track;       /* 128 */
-    uint32_t tid;         /* 132 */
-    uint64_t first;       /* 136: number of the first slot */
-    char padding1[112];   /* 144 */
+    uint32_t track;     /* 128 */
+    uint32_t tid;       /* 132 */
+    uint64_t first;     /* 136: number of the first slot */
+    char padding1[112]; /* 144 */
 
     /* the writer's line */
     _Atomic uint64_t head;    /* 256 */
@@ -59,8 +59,8 @@ struct tp_ring_header {
 /**
  * tp_ring_header_init - fill and seal the fixed part of a ring's header; the rest must be zero
  */
-void tp_ring_header_init(struct tp_ring_header *header, const uint8_t uuid[16], uint32_t pid, uint32_t ring,
-                         uint32_t slot_count);
+void tp_ring_header_init(struct tp_ring_header *header, const uint8_t uuid[16], uint32_t pid,
+                         uint32_t ring, uint32_t slot_count);
 
 struct tp_diag;
 
@@ -83,8 +83,8 @@ struct tp_ring_view {
  * Context: offline or drain.
  * Return: 0, or -TP_EFOREIGN, -TP_EVERSION, -TP_ETRUNCATED, -TP_ECORRUPT (in @diag).
  */
-int tp_ring_view_open(struct tp_ring_view *view, const void *bytes, uint64_t size, const uint8_t *expect_uuid,
-                      struct tp_diag *diag);
+int tp_ring_view_open(struct tp_ring_view *view, const void *bytes, uint64_t size,
+                      const uint8_t *expect_uuid, struct tp_diag *diag);
 
 static inline const uint64_t *tp_ring_view_slot(const struct tp_ring_view *view, uint64_t number)
 {

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 
-static int check_fixed_part(const struct tp_ring_header *header, uint64_t size, const uint8_t *expect_uuid,
-                            struct tp_diag *diag)
+static int check_fixed_part(const struct tp_ring_header *header, uint64_t size,
+                            const uint8_t *expect_uuid, struct tp_diag *diag)
 {
     if (size < TP_RING_HEADER_BYTES)
         return tp_diag_fail(diag, -TP_ETRUNCATED, 0, "ring of %llu bytes, expected at least %u",
@@ -22,20 +22,20 @@ static int check_fixed_part(const struct tp_ring_header *header, uint64_t size, 
                             (unsigned)header->major, (unsigned)TP_RING_MAJOR);
     uint32_t sum = (uint32_t)XXH3_64bits(header, offsetof(struct tp_ring_header, checksum));
     if (sum != header->checksum)
-        return tp_diag_fail(diag, -TP_ECORRUPT, 124, "ring header's checksum is %08x, expected %08x",
-                            header->checksum, sum);
+        return tp_diag_fail(diag, -TP_ECORRUPT, 124,
+                            "ring header's checksum is %08x, expected %08x", header->checksum, sum);
     if (header->slot_size != TP_SLOT_BYTES || header->slot_count < TP_RING_SLOTS_MIN ||
         header->slot_count > TP_RING_SLOTS_MAX || (header->slot_count & (header->slot_count - 1)) ||
         header->header_size != TP_RING_HEADER_BYTES)
-        return tp_diag_fail(diag, -TP_ECORRUPT, 32, "ring of %u slots of %u bytes", header->slot_count,
-                            header->slot_size);
+        return tp_diag_fail(diag, -TP_ECORRUPT, 32, "ring of %u slots of %u bytes",
+                            header->slot_count, header->slot_size);
     if (expect_uuid && memcmp(expect_uuid, header->uuid, 16))
         return tp_diag_fail(diag, -TP_EFOREIGN, 16, "ring of another process instance");
     return 0;
 }
 
-int tp_ring_view_open(struct tp_ring_view *view, const void *bytes, uint64_t size, const uint8_t *expect_uuid,
-                      struct tp_diag *diag)
+int tp_ring_view_open(struct tp_ring_view *view, const void *bytes, uint64_t size,
+                      const uint8_t *expect_uuid, struct tp_diag *diag)
 {
     const struct tp_ring_header *header = bytes;
     int error = check_fixed_part(header, size, expect_uuid, diag);

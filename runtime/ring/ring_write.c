@@ -12,8 +12,8 @@ _Static_assert(offsetof(struct tp_ring_header, track) == 128, "format.md");
 _Static_assert(offsetof(struct tp_ring_header, head) == 256, "format.md");
 _Static_assert(offsetof(struct tp_ring_header, tail) == 384, "format.md");
 
-void tp_ring_header_init(struct tp_ring_header *header, const uint8_t uuid[16], uint32_t pid, uint32_t ring,
-                         uint32_t slot_count)
+void tp_ring_header_init(struct tp_ring_header *header, const uint8_t uuid[16], uint32_t pid,
+                         uint32_t ring, uint32_t slot_count)
 {
     memcpy(header->magic, TP_RING_MAGIC, sizeof(header->magic));
     header->major = TP_RING_MAJOR;

@@ -8,6 +8,7 @@
 #include <zstd.h>
 
 #include "trace/block_header.h"
+#include "trace/column_decode.h"
 #include "trace/wire.h"
 
 /*
@@ -16,8 +17,6 @@
  * records' words. Every count is held against the header's slots, and a group or column may come
  * once only, so that the work is bounded by the block's size and its slots.
  */
-
-#define NOWHERE UINT32_MAX
 
 struct fields {
     const struct tp_field_info *first;
@@ -28,17 +27,19 @@ struct tp_block_decoder {
     ZSTD_DCtx *zstd;
     uint8_t *payload;
     size_t payload_room;
-    uint64_t *slots, *open; /* one record more than asked: where values of unknown records go */
+    uint64_t *slots, *open;
     size_t slots_room, open_room;
-    uint64_t *values;
-    uint32_t *at;     /* first word of each record, in record order */
-    uint32_t *sorted; /* the same for known kinds, kind by kind */
+    uint64_t *values;                /* of one column */
+    uint64_t *common[TP_SLOT_WORDS]; /* words of each record's first slot */
+    uint8_t *kinds;                  /* of each record */
+    uint32_t *at;                    /* first word of each record */
+    uint32_t *selected;              /* the same for those of one kind */
     size_t records_room;
     struct fields fields[TP_EVENT_KIND_END];
     uint8_t kind_slots[256]; /* 0: unknown */
 };
 
-#define SPARE_WORDS 16
+#define SPARE_WORDS 8 /* behind the last slot: records are laid out two slots at a time */
 
 /* What is being decoded, for messages. */
 struct place {
@@ -50,9 +51,7 @@ struct section {
     uint64_t *slots;
     uint32_t slots_max;  /* what the records may fill */
     uint32_t slot_count; /* what the known ones do */
-    uint32_t records, known;
-    uint32_t counts[256];
-    uint32_t starts[TP_EVENT_KIND_END]; /* in decoder->sorted */
+    uint32_t records, unknown;
 };
 
 /* A column as it lies in the payload. */
@@ -95,8 +94,11 @@ void tp_block_decoder_destroy(struct tp_block_decoder *decoder)
     free(decoder->slots);
     free(decoder->open);
     free(decoder->values);
+    for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
+        free(decoder->common[word]);
     free(decoder->at);
-    free(decoder->sorted);
+    free(decoder->kinds);
+    free(decoder->selected);
     free(decoder);
 }
 
@@ -140,9 +142,12 @@ static int make_room_records(struct tp_block_decoder *decoder, size_t need)
         return 0;
     decoder->records_room = 0;
     size_t size = round_up(need);
-    if (!grow(&decoder->values, size * sizeof(uint64_t)) ||
+    for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
+        if (!grow(&decoder->common[word], size * sizeof(uint64_t)))
+            return -ENOMEM;
+    if (!grow(&decoder->values, size * sizeof(uint64_t)) || !grow(&decoder->kinds, size) ||
         !grow(&decoder->at, size * sizeof(uint32_t)) ||
-        !grow(&decoder->sorted, size * sizeof(uint32_t)))
+        !grow(&decoder->selected, (size + 1) * sizeof(uint32_t)))
         return -ENOMEM;
     decoder->records_room = size;
     return 0;
@@ -152,144 +157,6 @@ static int fail(const struct place *place, const char *what, unsigned kind, unsi
 {
     return tp_diag_fail(place->diag, -TP_ECORRUPT, place->offset,
                         "payload damaged: %s (kind %u, column %u)", what, kind, column);
-}
-
-/* Values of one column. Return: 0, or what is wrong. */
-
-static const char *get_planes(struct tp_wire_in *data, uint64_t *values, uint32_t count,
-                              unsigned width)
-{
-    const uint8_t *p;
-
-    if (width > 8 || !tp_wire_get_bytes(data, (size_t)width * count, &p))
-        return "planes";
-    memset(values, 0, count * sizeof(*values));
-    for (unsigned plane = 0; plane < width; plane++, p += count)
-        for (uint32_t i = 0; i < count; i++)
-            values[i] |= (uint64_t)p[i] << 8 * plane;
-    return NULL;
-}
-
-static void sum_differences(uint64_t *values, uint32_t count, uint64_t before)
-{
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = before += tp_wire_unzigzag(values[i]);
-}
-
-/* Undoes the right shift. Returns false when bits would be lost. */
-static bool shift_left(uint64_t *values, uint32_t count, unsigned shift)
-{
-    uint64_t any = 0;
-
-    if (!shift)
-        return true;
-    for (uint32_t i = 0; i < count; i++) {
-        any |= values[i];
-        values[i] <<= shift;
-    }
-    return shift < 64 && !(any >> (64 - shift));
-}
-
-static const char *get_shifted(struct tp_wire_in *data, uint64_t *values, uint32_t count,
-                               unsigned encoding)
-{
-    uint8_t shift, width;
-
-    if (!tp_wire_get_u8(data, &shift) || shift > 63)
-        return "shift";
-    if (encoding == TP_ENCODING_PLANES) {
-        if (!tp_wire_get_u8(data, &width))
-            return "width";
-        const char *wrong = get_planes(data, values, count, width);
-        if (wrong)
-            return wrong;
-    } else if (!tp_wire_get_varints(data, values, count)) {
-        return "varints";
-    }
-    if (encoding == TP_ENCODING_DELTA)
-        sum_differences(values, count, 0);
-    return shift_left(values, count, shift) ? NULL : "value too wide";
-}
-
-static const char *get_runs(struct tp_wire_in *data, uint64_t *values, uint32_t count)
-{
-    for (uint32_t i = 0; i < count;) {
-        uint64_t value, length;
-        if (!tp_wire_get_varint(data, &value) || !tp_wire_get_varint(data, &length))
-            return "runs";
-        if (!length || length > count - i)
-            return "run length";
-        for (uint32_t end = i + (uint32_t)length; i < end; i++)
-            values[i] = value;
-    }
-    return NULL;
-}
-
-static const char *get_raw(struct tp_wire_in *data, uint64_t *values, uint32_t count)
-{
-    const uint8_t *p;
-    uint8_t width;
-
-    if (!tp_wire_get_u8(data, &width) || width < 1 || width > 8)
-        return "width";
-    if (!tp_wire_get_bytes(data, (size_t)width * count, &p))
-        return "raw values";
-    if (width == 1) {
-        for (uint32_t i = 0; i < count; i++)
-            values[i] = p[i];
-        return NULL;
-    }
-    for (uint32_t i = 0; i < count; i++, p += width) {
-        uint64_t value = 0;
-        for (unsigned k = 0; k < width; k++)
-            value |= (uint64_t)p[k] << 8 * k;
-        values[i] = value;
-    }
-    return NULL;
-}
-
-static const char *get_planes_delta(struct tp_wire_in *data, uint64_t *values, uint32_t count)
-{
-    uint8_t width;
-
-    if (!tp_wire_get_varint(data, &values[0]) || !tp_wire_get_u8(data, &width))
-        return "first value";
-    const char *wrong = get_planes(data, values + 1, count - 1, width);
-    if (!wrong)
-        sum_differences(values + 1, count - 1, values[0]);
-    return wrong;
-}
-
-/* @count > 0. A column of encoding const is spread over all values. */
-static const char *get_column(struct column column, uint64_t *values, uint32_t count)
-{
-    const char *wrong = NULL;
-
-    switch (column.encoding) {
-    case TP_ENCODING_CONST:
-        if (!tp_wire_get_varint(&column.data, &values[0]))
-            return "constant";
-        for (uint32_t i = 1; i < count; i++)
-            values[i] = values[0];
-        break;
-    case TP_ENCODING_VARINT:
-    case TP_ENCODING_DELTA:
-    case TP_ENCODING_PLANES:
-        wrong = get_shifted(&column.data, values, count, column.encoding);
-        break;
-    case TP_ENCODING_RUNS:
-        wrong = get_runs(&column.data, values, count);
-        break;
-    case TP_ENCODING_RAW:
-        wrong = get_raw(&column.data, values, count);
-        break;
-    case TP_ENCODING_PLANES_DELTA:
-        wrong = get_planes_delta(&column.data, values, count);
-        break;
-    default:
-        return "encoding";
-    }
-    return !wrong && tp_wire_left(&column.data) ? "bytes left over" : wrong;
 }
 
 static uint64_t field_mask(const struct tp_field_info *field)
@@ -320,17 +187,18 @@ static uint64_t scatter_one(uint64_t *words, const uint32_t *at, uint64_t value,
 }
 
 static int put_column(struct tp_block_decoder *decoder, const struct section *section,
-                      const uint32_t *at, uint32_t count, const struct tp_field_info *field,
+                      uint32_t count, const struct tp_field_info *field,
                       const struct column *column, const struct place *place)
 {
-    bool one = column->encoding == TP_ENCODING_CONST;
-    const char *wrong = get_column(*column, decoder->values, one ? 1 : count);
+    const char *wrong = tp_column_unpack(column->data, column->encoding, decoder->values, count);
 
     if (wrong)
         return fail(place, wrong, field->kind, field->column);
     uint64_t *words = section->slots + field->word;
-    uint64_t any = one ? scatter_one(words, at, decoder->values[0], count, field->shift)
-                       : scatter(words, at, decoder->values, count, field->shift);
+    uint64_t any =
+        column->encoding == TP_ENCODING_CONST
+            ? scatter_one(words, decoder->selected, decoder->values[0], count, field->shift)
+            : scatter(words, decoder->selected, decoder->values, count, field->shift);
     if (any & ~field_mask(field))
         return fail(place, "value too wide", field->kind, field->column);
     return 0;
@@ -364,77 +232,156 @@ static int find_columns(const struct tp_block_decoder *decoder, struct tp_wire_i
     return 0;
 }
 
-/* Where each record lies, from the kinds in decoder->values (NULL column: all of kind 0, which is
- * unknown). */
-static int lay_out(struct tp_block_decoder *decoder, struct section *section,
-                   const struct column *kinds, const struct place *place)
+static const char *get_kinds(struct tp_block_decoder *decoder, const struct column *column,
+                             uint32_t count)
 {
     const uint64_t *values = decoder->values;
-    uint64_t any = 0, used = 0;
+    uint64_t any = 0;
 
-    if (!kinds->present)
-        memset(decoder->values, 0, section->records * sizeof(uint64_t));
-    const char *wrong =
-        kinds->present ? get_column(*kinds, decoder->values, section->records) : NULL;
-    if (wrong)
-        return fail(place, wrong, 0, 1);
-    memset(section->counts, 0, sizeof(section->counts));
-    for (uint32_t i = 0; i < section->records; i++) {
-        unsigned kind = values[i] & 0xff, step = decoder->kind_slots[kind];
-        any |= values[i];
-        section->counts[kind]++;
-        decoder->at[i] = step ? (uint32_t)used : NOWHERE;
-        used += step;
+    if (!column->present) { /* all of kind 0, which is unknown */
+        memset(decoder->kinds, 0, count);
+        return NULL;
     }
-    if (any > 0xff)
-        return fail(place, "kind too wide", 0, 1);
-    section->known = 0;
-    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
-        section->known += decoder->kind_slots[kind] ? section->counts[kind] : 0;
-    uint32_t unknown = section->records - section->known;
-    if (used + unknown > section->slots_max)
-        return fail(place, "more records than slots", 0, 1);
-    section->slot_count = (uint32_t)used;
+    const char *wrong = tp_column_unpack(column->data, column->encoding, decoder->values, count);
+    if (wrong)
+        return wrong;
+    if (column->encoding == TP_ENCODING_CONST) {
+        memset(decoder->kinds, (int)(values[0] & 0xff), count);
+        return values[0] > 0xff ? "kind too wide" : NULL;
+    }
+    uint8_t *const kinds = decoder->kinds;
+    for (uint32_t i = 0; i < count; i++) {
+        any |= values[i];
+        kinds[i] = (uint8_t)values[i];
+    }
+    return any > 0xff ? "kind too wide" : NULL;
+}
+
+/* ORs the values, shifted, into the words; or only shifts them where they lie. Returns the bits
+ * that some have. */
+static uint64_t merge_values(uint64_t *words, const uint64_t *values, uint32_t count,
+                             unsigned shift)
+{
+    uint64_t any = 0;
+
+    if (words == values && !shift) {
+        for (uint32_t i = 0; i < count; i++)
+            any |= words[i];
+    } else if (words == values) {
+        for (uint32_t i = 0; i < count; i++) {
+            any |= words[i];
+            words[i] <<= shift;
+        }
+    } else {
+        for (uint32_t i = 0; i < count; i++) {
+            any |= values[i];
+            words[i] |= values[i] << shift;
+        }
+    }
+    return any;
+}
+
+/* A column of every record into its bits of decoder->common; @fresh: nothing is there yet. */
+static const char *merge_column(struct tp_block_decoder *decoder, const struct tp_field_info *field,
+                                const struct column *column, uint32_t count, bool fresh)
+{
+    uint64_t *words = decoder->common[field->word], *values = fresh ? words : decoder->values;
+    const char *wrong = tp_column_unpack(column->data, column->encoding, values, count);
+
+    if (wrong)
+        return wrong;
+    if (column->encoding == TP_ENCODING_CONST)
+        for (uint32_t i = 1; i < count; i++)
+            values[i] = values[0];
+    uint64_t any = merge_values(words, values, count, field->shift);
+    return any & ~field_mask(field) ? "value too wide" : NULL;
+}
+
+static int merge_columns(struct tp_block_decoder *decoder, const struct column columns[FIELDS_MAX],
+                         uint32_t count, const struct place *place)
+{
+    const struct fields *fields = &decoder->fields[TP_EVENT_ALL];
+    bool used[TP_SLOT_WORDS] = {false};
+
+    for (unsigned i = 1; i < fields->count; i++) { /* the kinds, 0, are read */
+        const struct tp_field_info *field = &fields->first[i];
+        if (!columns[i].present)
+            continue;
+        const char *wrong = merge_column(decoder, field, &columns[i], count, !used[field->word]);
+        if (wrong)
+            return fail(place, wrong, field->kind, field->column);
+        used[field->word] = true;
+    }
+    for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
+        if (!used[word])
+            memset(decoder->common[word], 0, count * sizeof(uint64_t));
     return 0;
 }
 
-/* Sorts the known records by kind and turns slots into words; unknown ones share the words behind
- * the last slot. */
-static void sort_by_kind(struct tp_block_decoder *decoder, struct section *section)
+/* All records with their common words, the rest zero. Unknown ones take no room: the next one is
+ * put over them. */
+static int lay_out(struct tp_block_decoder *decoder, struct section *section,
+                   const struct place *place)
 {
-    uint32_t next[256] = {0}, sum = 0, spare = section->slot_count * TP_SLOT_WORDS;
+    const uint64_t *const word0 = decoder->common[0], *const word1 = decoder->common[1];
+    const uint64_t *const word2 = decoder->common[2], *const word3 = decoder->common[3];
+    const uint8_t *const kinds = decoder->kinds, *const kind_slots = decoder->kind_slots;
+    uint64_t *const slots = section->slots;
+    uint32_t *const at = decoder->at;
+    uint64_t end = (uint64_t)section->slots_max * TP_SLOT_WORDS, used = 0;
+    uint32_t unknown = 0, count = section->records;
 
-    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        section->starts[kind] = next[kind] = sum;
-        sum += decoder->kind_slots[kind] ? section->counts[kind] : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned words = kind_slots[kinds[i]] * TP_SLOT_WORDS;
+        uint64_t *record = slots + used;
+        at[i] = (uint32_t)used;
+        used += words;
+        if (used > end)
+            return fail(place, "more records than slots", 0, 1);
+        record[0] = word0[i] | (uint64_t)kinds[i] << 56;
+        record[1] = word1[i];
+        record[2] = word2[i];
+        record[3] = word3[i];
+        memset(record + TP_SLOT_WORDS, 0, TP_SLOT_BYTES);
+        if (words > 2 * TP_SLOT_WORDS)
+            memset(record + 2 * TP_SLOT_WORDS, 0, (words - 2 * TP_SLOT_WORDS) * sizeof(uint64_t));
+        unknown += !words;
     }
-    for (uint32_t i = 0; i < section->records; i++) {
-        unsigned kind = decoder->values[i] & 0xff;
-        if (decoder->at[i] == NOWHERE) {
-            decoder->at[i] = spare;
-        } else {
-            decoder->at[i] *= TP_SLOT_WORDS;
-            decoder->sorted[next[kind]++] = decoder->at[i];
-        }
+    section->unknown = unknown;
+    section->slot_count = (uint32_t)(used / TP_SLOT_WORDS);
+    if (section->slot_count + unknown > section->slots_max)
+        return fail(place, "more records than slots", 0, 1);
+    return 0;
+}
+
+static uint32_t select_kind(struct tp_block_decoder *decoder, unsigned kind, uint32_t records)
+{
+    const uint8_t *const kinds = decoder->kinds;
+    const uint32_t *const at = decoder->at;
+    uint32_t *const selected = decoder->selected;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < records; i++) {
+        selected[count] = at[i];
+        count += kinds[i] == kind;
     }
+    return count;
 }
 
 static int put_columns(struct tp_block_decoder *decoder, const struct section *section,
-                       unsigned kind, const struct column columns[FIELDS_MAX],
+                       unsigned kind, const struct column columns[FIELDS_MAX], uint32_t count,
                        const struct place *place)
 {
     const struct fields *fields = &decoder->fields[kind];
-    const uint32_t *at = kind ? decoder->sorted + section->starts[kind] : decoder->at;
-    uint32_t count = kind ? section->counts[kind] : section->records;
     int error = 0;
 
     for (unsigned i = 0; i < fields->count && count && !error; i++)
         if (columns[i].present)
-            error = put_column(decoder, section, at, count, &fields->first[i], &columns[i], place);
+            error = put_column(decoder, section, count, &fields->first[i], &columns[i], place);
     return error;
 }
 
-/* The group of kind 0: first the kinds, then the other columns of every record. */
+/* The group of kind 0: the kinds, then the other columns of every record. */
 static int get_common_group(struct tp_block_decoder *decoder, struct section *section,
                             struct tp_wire_in *payload, const struct place *place)
 {
@@ -446,16 +393,13 @@ static int get_common_group(struct tp_block_decoder *decoder, struct section *se
         records != section->records)
         return fail(place, "first group", 0, 0);
     int error = find_columns(decoder, payload, 0, columns, place);
-    if (error)
+    if (error || !section->records)
         return error;
-    if (section->records)
-        error = lay_out(decoder, section, &columns[0], place);
-    if (error)
-        return error;
-    sort_by_kind(decoder, section);
-    memset(section->slots, 0,
-           (size_t)section->slot_count * TP_SLOT_BYTES + SPARE_WORDS * sizeof(uint64_t));
-    return put_columns(decoder, section, 0, columns, place);
+    const char *wrong = get_kinds(decoder, &columns[0], section->records);
+    if (wrong)
+        return fail(place, wrong, 0, 1);
+    error = merge_columns(decoder, columns, section->records, place);
+    return error ? error : lay_out(decoder, section, place);
 }
 
 static int get_group(struct tp_block_decoder *decoder, struct section *section,
@@ -473,9 +417,10 @@ static int get_group(struct tp_block_decoder *decoder, struct section *section,
     int error = find_columns(decoder, payload, kind, columns, place);
     if (error || !decoder->kind_slots[kind])
         return error;
-    if (records != section->counts[kind])
+    uint32_t count = select_kind(decoder, kind, section->records);
+    if (records != count)
         return fail(place, "group's records", kind, 0);
-    return put_columns(decoder, section, kind, columns, place);
+    return put_columns(decoder, section, kind, columns, count, place);
 }
 
 /* section->slots and slots_max are set. */
@@ -490,10 +435,9 @@ static int get_section(struct tp_block_decoder *decoder, struct section *section
     if (records > section->slots_max)
         return fail(place, "more records than slots", 0, 0);
     section->records = (uint32_t)records;
-    section->known = section->slot_count = 0;
+    section->unknown = section->slot_count = 0;
     if (make_room_records(decoder, records))
         return -ENOMEM;
-    memset(section->counts, 0, sizeof(section->counts));
     int error = get_common_group(decoder, section, payload, place);
     while (!error && --groups)
         error = get_group(decoder, section, payload, seen, place);
@@ -531,12 +475,12 @@ static int get_sections(struct tp_block_decoder *decoder, struct tp_block *block
         return error;
     if (tp_wire_left(&payload))
         return fail(place, "bytes left over", 0, 0);
-    if (main.known == main.records && main.slot_count != main.slots_max)
+    if (!main.unknown && main.slot_count != main.slots_max)
         return fail(place, "fewer slots than the header says", 0, 0);
     block->slots = main.slots;
     block->slot_count = main.slot_count;
-    block->record_count = main.known;
-    block->unknown_records = main.records - main.known + (open.records - open.known);
+    block->record_count = main.records - main.unknown;
+    block->unknown_records = main.unknown + open.unknown;
     block->open = open.slots;
     block->open_slots = open.slot_count;
     return 0;
@@ -582,6 +526,10 @@ int tp_block_decode(struct tp_block_decoder *decoder, const void *bytes, uint64_
     if (block.header.type != TP_BLOCK_EVENTS)
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 6, "block of type %u, expected %u",
                             block.header.type, TP_BLOCK_EVENTS);
+    if (block.header.flags & ~(TP_BLOCK_ZSTD | TP_BLOCK_RECOVERED))
+        return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 7,
+                            "block with flags %02x, written by a later version",
+                            block.header.flags);
     const uint8_t *stored = (const uint8_t *)bytes + block.header.header_size;
     uint32_t sum = tp_block_checksum(stored, block.header.stored_bytes);
     if (sum != block.header.checksum)

@@ -11,11 +11,11 @@ int tp_file_header_read(struct tp_file_header *header, const void *bytes, uint64
 {
     const uint8_t *p = bytes;
 
-    if (size < 8 || memcmp(p, magic, 8))
-        return size < 8 && !memcmp(p, magic, size)
-                   ? tp_diag_fail(diag, -TP_ETRUNCATED, 0, "file of %llu bytes, a header has %u",
-                                  (unsigned long long)size, TP_FILE_HEADER_BYTES)
-                   : tp_diag_fail(diag, -TP_EFOREIGN, 0, "magic is not \"%.*s\"", 7, magic);
+    if (size >= 8 && memcmp(p, magic, 8))
+        return tp_diag_fail(diag, -TP_EFOREIGN, 0,
+                            "begins with %016llx, expected %016llx (\"%.*s\")",
+                            (unsigned long long)be64toh(tp_wire_load_u64(p)),
+                            (unsigned long long)be64toh(tp_wire_load_u64(magic)), 7, magic);
     if (size < TP_FILE_HEADER_BYTES)
         return tp_diag_fail(diag, -TP_ETRUNCATED, 0, "file of %llu bytes, a header has %u",
                             (unsigned long long)size, TP_FILE_HEADER_BYTES);

@@ -10,9 +10,9 @@
 
 /*
  * The names of a process, indexed by id. A writer claims room and fills it later, so that a record
- * of a process that died may be missing or half made: it is skipped by its length where its header
- * makes sense, and else the next good record is searched. Checksums read while searching are on a
- * budget, so that a hostile file costs no more than a few passes over it.
+ * of a process that died may be missing or half made: the next good record is searched, as after
+ * any other damage. (Its own length is no help: it may be the damage.) Checksums read in vain are
+ * on a budget, so that a hostile file costs no more than a few passes over it.
  */
 
 #define RECORD_BYTES 16u
@@ -129,23 +129,19 @@ static int index_records(struct tp_names *names, uint64_t at)
     struct tp_name_record record;
 
     while (names->size - at >= RECORD_BYTES) {
-        if (!load(names, at, &record)) {
-            uint64_t next = pass_zeros(names, at);
-            if (names->size - next < RECORD_BYTES)
-                break; /* zeros to the end: room that nobody claimed */
-            names->damaged++;
-            at = search(names, next > at ? next : at + 8);
-            continue;
-        }
-        uint64_t stride = record_stride(record.length);
-        if (!is_whole(names, at, &record)) {
-            names->damaged++;
-        } else {
+        if (load(names, at, &record) && is_whole(names, at, &record)) {
             int error = keep(names, at, &record);
             if (error)
                 return error;
+            uint64_t stride = record_stride(record.length);
+            at = stride < names->size - at ? at + stride : names->size;
+            continue;
         }
-        at = stride < names->size - at ? at + stride : names->size;
+        uint64_t next = pass_zeros(names, at);
+        if (names->size - next < RECORD_BYTES)
+            break; /* zeros to the end: room that nobody claimed */
+        names->damaged++;
+        at = search(names, next > at ? next : at + 8);
     }
     return 0;
 }

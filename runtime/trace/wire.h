@@ -109,8 +109,8 @@ bool tp_wire_get_bytes(struct tp_wire_in *in, size_t size, const uint8_t **ret_b
 
 /**
  * tp_wire_put_varints - @count varints of values >> shift
- * @p: room for TP_VARINT_BYTES a value, or for less where the caller knows that the values are
- * small, and always two bytes for the last one Return: behind the last byte written.
+ * @p: room for all of them, and for 8 bytes more, which may be written to
+ * Return: behind the last varint.
  */
 uint8_t *tp_wire_put_varints(uint8_t *p, const uint64_t *values, size_t count, unsigned shift);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The malloc family, counted. Each wrapper calls the next function of its own name and adds what the allocator says
- * it really gave (malloc_usable_size, on both sides) to the thread's counters, which every record carries.
+ * The malloc family, counted. Each wrapper calls the next function of its own name and adds what
+ * the allocator says it really gave (malloc_usable_size, on both sides) to the thread's counters,
+ * which every record carries.
  *
- * Counted once: where the next function calls another of the family through the PLT (glibc's reallocarray calls
- * realloc), the inner wrapper has moved the counters and the outer one does not.
+ * Counted once: where the next function calls another of the family through the PLT (glibc's
+ * reallocarray calls realloc), the inner wrapper has moved the counters and the outer one does not.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -106,7 +107,8 @@ static void *leave_arena(void *pointer, size_t old_size, size_t size)
 }
 
 /* After a resize by the next function: @freed is what the old block held. */
-static inline void count_resize(void *result, size_t size, size_t freed, uint64_t calls, uint64_t freed_calls)
+static inline void count_resize(void *result, size_t size, size_t freed, uint64_t calls,
+                                uint64_t freed_calls)
 {
     if (!counting || tp_tls.alloc_calls != calls || tp_tls.freed_calls != freed_calls)
         return;
@@ -262,8 +264,9 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
 static char owner_text[512];
 
 /*
- * Whose malloc does the program call? Not ours where the executable or an earlier preload has one of its own. Addresses
- * do not tell (an executable's own table of functions gives other ones), so a call through libc is watched.
+ * Whose malloc does the program call? Not ours where the executable or an earlier preload has one
+ * of its own. Addresses do not tell (an executable's own table of functions gives other ones), so a
+ * call through libc is watched.
  */
 static int malloc_start(const struct tp_config *config, const char **ret_why)
 {
@@ -281,7 +284,8 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
         return 0;
     tp_text_init(&text, owner_text, sizeof(owner_text));
     tp_text_format(&text, "host allocations not visible: malloc belongs to %s",
-                   used && dladdr(used, &info) && info.dli_fname ? info.dli_fname : "another object");
+                   used && dladdr(used, &info) && info.dli_fname ? info.dli_fname
+                                                                 : "another object");
     *ret_why = owner_text;
     return -ENOENT;
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_TRACE_COLUMN_ENCODE_H
+#define TP_TRACE_COLUMN_ENCODE_H
+
+/* One column as bytes. Private to trace/. */
+
+#include "event/event.h"
+#include "trace/wire.h"
+
+/**
+ * tp_column_put - id, encoding, size and data of a column
+ * @words:  of each record the word that holds the field; @count of them, at least 1
+ * @any:    the bits that some value has, not 0
+ * @differ: the bits that not all values share
+ * @values: room for @count values
+ *
+ * Takes the table's encoding, const for equal values, raw bytes for runs that are short.
+ */
+void tp_column_put(struct tp_wire_out *out, const struct tp_field_info *field,
+                   const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
+                   uint64_t *values);
+
+/** tp_column_worst - the most bytes that tp_column_put needs for a value of the field; beside it 64
+ * for the column */
+size_t tp_column_worst(const struct tp_field_info *field);
+
+static inline uint64_t tp_field_mask(const struct tp_field_info *field)
+{
+    return UINT64_MAX >> (64 - field->bits);
+}
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bytes an operator and nanoseconds a record, encoded and decoded, on a generated training stream:
+ * one thread that repeats a step of nested operators of about 200 names: a dozen kinds of layers,
+ * some many times in a row, with times jittered at 2.5 ticks a nanosecond, shapes, autograd
+ * sequence numbers and the counters of a host allocator. The seed is fixed.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "records.h"
+#include "trace/block.h"
+
+#define STEP_OPS 1500
+#define NAMES 200
+#define STEPS 100
+#define PASSES 7
+#define DEPTH_MAX 7
+
+/* One operator of the step as it always is. */
+struct op {
+    uint32_t name, shapes;
+    uint8_t depth, scope;
+    bool differentiable;
+    double before_ns,
+        inside_ns; /* from the event before to its begin; from the last event inside to its end */
+    uint32_t calls, bytes, freed;
+};
+
+struct stream {
+    struct random random;
+    struct op ops[STEP_OPS];
+    uint64_t *slots;
+    uint32_t used, room;
+    double ns;
+    uint64_t calls, allocated, freed, sequence, operators, records;
+};
+
+static double uniform(struct random *random)
+{
+    return (double)(random_u64(random) >> 11) * 0x1p-53;
+}
+
+static double normal(struct random *random)
+{
+    double u = 1 - uniform(random), v = uniform(random);
+
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+
+static void make_layer(struct random *random, struct op *ops, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct op *op = &ops[i];
+        unsigned deeper = i ? ops[i - 1].depth + 1u : 0, depth;
+        depth =
+            random_below(random, 100) < 45 ? deeper : (unsigned)random_below(random, deeper + 1);
+        depth = depth < DEPTH_MAX ? depth : DEPTH_MAX;
+        /* a few names are most of the calls */
+        op->name = 16 + (uint32_t)(NAMES * pow(uniform(random), 3));
+        op->shapes =
+            random_below(random, 5) ? 216 + op->name + (uint32_t)random_below(random, 4) * 200 : 0;
+        op->depth = (uint8_t)depth;
+        op->differentiable = random_below(random, 4) == 0;
+        op->before_ns = 300 * exp(0.8 * normal(random));
+        op->inside_ns = 900 * exp(1.2 * normal(random));
+        op->calls = random_below(random, 3) ? 0 : 1 + (uint32_t)random_below(random, 5);
+        op->bytes = op->calls * (24 + 16 * (uint32_t)random_below(random, 30));
+        op->freed = random_below(random, 3) ? 0 : 24 + 16 * (uint32_t)random_below(random, 60);
+    }
+}
+
+static void make_step(struct stream *stream)
+{
+    struct random *random = &stream->random;
+
+    for (unsigned used = 0; used < STEP_OPS;) {
+        struct op layer[80];
+        unsigned count = 30 + (unsigned)random_below(random, 50);
+        unsigned repeats = random_below(random, 2) ? 1 : 1 + (unsigned)random_below(random, 12);
+        make_layer(random, layer, count);
+        for (; repeats && used < STEP_OPS; repeats--)
+            for (unsigned i = 0; i < count && used < STEP_OPS; i++)
+                stream->ops[used++] = layer[i];
+    }
+}
+
+static double jitter(struct random *random, double ns)
+{
+    double usual = ns * exp(0.15 * normal(random));
+
+    return random_below(random, 500) ? usual : usual + 20000 * uniform(random);
+}
+
+static void put(struct stream *stream, unsigned kind, const struct op *op)
+{
+    uint64_t *slot = stream->slots + (size_t)stream->used * TP_SLOT_WORDS;
+    uint64_t ticks = 1000000000000 + (uint64_t)(stream->ns * 2.5);
+
+    slot[0] = (uint64_t)kind << 56 | ticks;
+    slot[1] = stream->calls << 32;
+    slot[2] = stream->allocated;
+    slot[3] = stream->freed;
+    if (kind == TP_EVENT_OP_BEGIN) {
+        slot[1] |= op->name;
+        slot[4] = op->differentiable ? stream->sequence++ : UINT64_MAX;
+        slot[5] = UINT64_C(1) << 32;
+        slot[6] = op->shapes;
+        slot[7] = op->scope;
+    }
+    stream->used += tp_kind_slots(kind);
+    stream->records++;
+}
+
+static void allocate(struct stream *stream, const struct op *op)
+{
+    stream->calls += op->calls;
+    stream->allocated += op->bytes;
+    stream->freed += op->freed;
+    if (random_below(&stream->random, 50) == 0) {
+        stream->calls++;
+        stream->allocated += 24 + 16 * random_below(&stream->random, 100);
+    }
+}
+
+static void end(struct stream *stream, const struct op *op)
+{
+    stream->ns += jitter(&stream->random, op->inside_ns);
+    allocate(stream, op);
+    put(stream, TP_EVENT_OP_END, op);
+}
+
+static void run_step(struct stream *stream)
+{
+    const struct op *open[DEPTH_MAX + 1];
+    unsigned depth = 0;
+
+    for (unsigned i = 0; i < STEP_OPS; i++) {
+        const struct op *op = &stream->ops[i];
+        while (depth > op->depth)
+            end(stream, open[--depth]);
+        stream->ns += jitter(&stream->random, op->before_ns);
+        put(stream, TP_EVENT_OP_BEGIN, op);
+        stream->operators++;
+        open[depth++] = op;
+    }
+    while (depth)
+        end(stream, open[--depth]);
+}
+
+static double now_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static uint32_t whole_records(const struct stream *stream, uint32_t from, uint32_t room)
+{
+    uint32_t count = 0;
+
+    while (from + count < stream->used) {
+        unsigned step =
+            tp_kind_slots(tp_slot_kind(stream->slots + (size_t)(from + count) * TP_SLOT_WORDS));
+        if (count + step > room)
+            break;
+        count += step;
+    }
+    return count;
+}
+
+struct result {
+    double encode_ns, decode_ns, bytes, plain_bytes;
+};
+
+static int run(const struct stream *stream, uint32_t room, struct tp_block_encoder *encoder,
+               struct tp_block_decoder *decoder, struct result *result)
+{
+    for (uint32_t at = 0, count; at < stream->used; at += count) {
+        const uint64_t *slots = stream->slots + (size_t)at * TP_SLOT_WORDS;
+        const void *bytes;
+        size_t size;
+        struct tp_block block;
+        count = whole_records(stream, at, room);
+        double start = now_ns();
+        if (tp_block_encode(encoder, 0, 1, at, slots, count, NULL, 0, slots[0], 0, &bytes, &size))
+            return 1;
+        double middle = now_ns();
+        if (tp_block_decode(decoder, bytes, size, 0, &block, NULL))
+            return 1;
+        result->decode_ns += now_ns() - middle;
+        result->encode_ns += middle - start;
+        result->bytes += (double)size;
+        result->plain_bytes += block.header.payload_bytes;
+    }
+    return 0;
+}
+
+/* The best of some passes: others use the machine too. */
+static int measure(const struct stream *stream, uint32_t room)
+{
+    size_t size = tp_block_encoder_size(room);
+    void *workspace = NULL;
+    struct tp_block_decoder *decoder = tp_block_decoder_create();
+    struct tp_block_encoder *encoder =
+        posix_memalign(&workspace, 16, size) ? NULL : tp_block_encoder_init(workspace, size, room);
+    struct result best = {.encode_ns = INFINITY, .decode_ns = INFINITY};
+    double operators = (double)stream->operators, records = (double)stream->records;
+
+    for (unsigned pass = 0; pass < PASSES; pass++) {
+        struct result result = {0};
+        if (!encoder || !decoder || run(stream, room, encoder, decoder, &result))
+            return 1;
+        best.encode_ns = fmin(best.encode_ns, result.encode_ns);
+        best.decode_ns = fmin(best.decode_ns, result.decode_ns);
+        best.bytes = result.bytes;
+        best.plain_bytes = result.plain_bytes;
+    }
+    printf("%6u slots a block: %.2f bytes an operator (%.1f before zstd), %.1f ns a record to "
+           "encode, %.1f to "
+           "decode, workspace %zu KiB\n",
+           room, best.bytes / operators, best.plain_bytes / operators, best.encode_ns / records,
+           best.decode_ns / records, size >> 10);
+    tp_block_decoder_destroy(decoder);
+    free(workspace);
+    return 0;
+}
+
+int main(void)
+{
+    struct stream stream = {.random = {20240607}, .room = STEPS * STEP_OPS * 3};
+    int failed = 0;
+
+    stream.slots = calloc(stream.room, TP_SLOT_BYTES);
+    if (!stream.slots)
+        return 1;
+    make_step(&stream);
+    for (unsigned i = 0; i < STEPS; i++)
+        run_step(&stream);
+    printf("training stream: %llu operators, %llu records, %u slots\n",
+           (unsigned long long)stream.operators, (unsigned long long)stream.records, stream.used);
+    for (uint32_t room = 2048; room <= TP_BLOCK_SLOTS_MAX; room *= 2)
+        failed |= measure(&stream, room);
+    free(stream.slots);
+    return failed;
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""The same with the agent as without: output, errors, exit status, signals, open descriptors."""
+
+import os
+import shutil
+import signal
+import sys
+
+import tap
+
+WORKLOADS = os.environ["WORKLOADS"]
+PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")
+
+DESCRIPTORS = """import os
+def target(f):
+    return os.readlink('/proc/self/fd/' + f).split(':')[0]
+print(sorted((int(f), target(f)) for f in os.listdir('/proc/self/fd') if int(f) != 3))
+"""
+
+
+def need(program):
+    path = program if "/" in program else shutil.which(program)
+    if not path or not os.path.exists(path):
+        raise tap.Skip(f"{program} is not here")
+    return path
+
+
+def compare(command, **more):
+    """Run twice, compare everything a caller can see."""
+    command = [need(command[0])] + command[1:]
+    bare = tap.run(command, tap.clean_environment(**more))
+    with tap.folder() as out:
+        recorded = tap.run(command, tap.recorded_environment(out, **more))
+        tap.equal(recorded.returncode, bare.returncode, "exit status")
+        tap.equal(recorded.stdout, bare.stdout, "stdout")
+        tap.equal(recorded.stderr, bare.stderr, "stderr")
+        return bare, tap.process_folders(out)
+
+
+def same(*command, **more):
+    compare(list(command), **more)
+
+
+def same_and_recorded(*command, **more):
+    _, folders = compare(list(command), **more)
+    tap.equal(len(folders), 1, "process folders")
+
+
+def ends_by(number, *command):
+    bare, _ = compare(list(command))
+    tap.equal(bare.returncode, -number, "signal of the bare run")
+
+
+def static_program_leaves_nothing():
+    _, folders = compare([os.path.join(WORKLOADS, "static")])
+    tap.equal(folders, [], "process folders")
+
+
+def git_log():
+    with tap.folder() as repository:
+        script = (
+            "git init -q . && git config user.email a@b && git config user.name n && "
+            "echo x > f && git add f && export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' && "
+            "export GIT_COMMITTER_DATE='2020-01-01T00:00:00Z' && git commit -qm m && "
+            "git log --format=%H%n%s && git status --short && rm -rf .git f"
+        )
+        same("bash", "-c", f"cd {repository} && {script}")
+
+
+def gcc_builds():
+    with tap.folder() as place:
+        source = os.path.join(place, "a.c")
+        with open(source, "w") as f:
+            f.write('#include <stdio.h>\nint main(void) { puts("built"); return 3; }\n')
+        same(
+            "bash",
+            "-c",
+            f"gcc -O1 -o {place}/a {source} && {place}/a; echo $?; sha256sum < {place}/a",
+        )
+
+
+def torch_runs():
+    program = (
+        "import torch; torch.manual_seed(1); torch.set_num_threads(2)\n"
+        "x = torch.randn(64, 64, requires_grad=True); y = (x @ x).relu().sum(); y.backward()\n"
+        "print(float(y), float(x.grad.sum()), torch.stack([x, x]).shape)\n" + DESCRIPTORS
+    )
+    if tap.run([PYTHON, "-c", "import torch"], tap.clean_environment()).returncode:
+        raise tap.Skip("no torch")
+    same(PYTHON, "-c", program)
+
+
+def main():
+    t = tap.Tap()
+    program = lambda name: os.path.join(WORKLOADS, name)
+    t.check("python prints the same", same_and_recorded, PYTHON, "-c", "print('x' * 100000)")
+    t.check(
+        "python exits with the same status",
+        same_and_recorded,
+        PYTHON,
+        "-c",
+        "import sys; sys.exit(41)",
+    )
+    t.check(
+        "os._exit keeps its status",
+        same_and_recorded,
+        PYTHON,
+        "-c",
+        "import os; print(1, flush=True); os._exit(7)",
+    )
+    t.check("an exception ends the same", same, PYTHON, "-c", "raise ValueError(3)")
+    t.check("open descriptors are the same", same, PYTHON, "-c", DESCRIPTORS)
+    t.check(
+        "open descriptors are the same with threads",
+        same,
+        PYTHON,
+        "-c",
+        "import threading, time\n"
+        "t = [threading.Thread(target=time.sleep, args=(0.2,)) for _ in range(4)]\n"
+        "[x.start() for x in t]; [x.join() for x in t]\n" + DESCRIPTORS,
+    )
+    t.check(
+        "a subprocess sees the same descriptors",
+        same,
+        PYTHON,
+        "-c",
+        "import subprocess, sys\n"
+        "print(subprocess.run([sys.executable, '-c', %r], capture_output=True).stdout)"
+        % DESCRIPTORS,
+    )
+    t.check("torch computes the same", torch_runs)
+    t.check(
+        "bash -c",
+        same_and_recorded,
+        "bash",
+        "-c",
+        "echo a; (exit 3); echo $?; ls / | wc -l; exit 5",
+    )
+    t.check(
+        "a pipeline whose reader ends first",
+        same,
+        "bash",
+        "-c",
+        "yes | head -n 3; echo ${PIPESTATUS[@]}",
+    )
+    t.check("git commits and logs", git_log)
+    t.check("gcc builds the same program", gcc_builds)
+    t.check(
+        "perl", same_and_recorded, "perl", "-e", "print join(',', map { $_ * 2 } 1..1000); exit 9"
+    )
+    t.check("a threaded C program", same_and_recorded, program("threads"))
+    t.check("a statically linked program: nothing happens", static_program_leaves_nothing)
+    t.check("a program that closes all descriptors", same, program("close_all"))
+    t.check(
+        "a program that lives after chdir and chroot-like moves",
+        same,
+        "bash",
+        "-c",
+        "cd /; pwd; cd /tmp; pwd",
+    )
+    t.check(
+        "death by SIGTERM",
+        ends_by,
+        signal.SIGTERM,
+        PYTHON,
+        "-c",
+        "import os; os.kill(os.getpid(), 15)",
+    )
+    t.check(
+        "death by SIGKILL",
+        ends_by,
+        signal.SIGKILL,
+        PYTHON,
+        "-c",
+        "import os; os.kill(os.getpid(), 9)",
+    )
+    t.check("abort", ends_by, signal.SIGABRT, program("deaths"), "abort")
+    t.check("a segmentation fault", ends_by, signal.SIGSEGV, program("deaths"), "segv")
+    t.check("_exit in a signal handler", same, program("deaths"), "exit_in_handler")
+    t.check("quick_exit", same, program("deaths"), "quick_exit")
+    t.check("the last thread ends by pthread_exit", same, program("deaths"), "pthread_exit")
+    t.check("exit while other threads run", same, program("deaths"), "busy_threads")
+    t.check("threads are cancelled", same, program("deaths"), "cancel")
+    t.check("errno is kept", same, program("errno"))
+    t.check("the malloc family keeps its contracts", same, program("family"))
+    t.check("forks, vforks, execs and spawns", same, program("forks"))
+    t.check("signals at 1 kHz on an alternate stack", same, program("signal_storm"))
+    t.check("200 threads with small stacks, 2,000 in sequence", same, program("many_threads"))
+    t.end()
+
+
+if __name__ == "__main__":
+    main()

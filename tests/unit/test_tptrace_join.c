@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/tptrace_join.h"
+
+/* A case: pieces as "FIRST+SLOTS", ring pieces with an r, in the order in which they are found;
+ * expected: in the order of their slots, "FIRST+SLOTS" with "-SKIP" and "gapN" where there are any,
+ * then next/gap slots/first gap/ double slots. */
+struct join_case {
+    const char *claim, *pieces, *expected;
+};
+
+static const struct join_case cases[] = {
+    {"nothing is nothing", "", "0/0/0/0"},
+    {"blocks follow each other", "0+10 10+5", "0+10 10+5 15/0/0/0"},
+    {"a ring goes on where blocks end", "0+10 10+5 r15+7", "0+10 10+5 r15+7 22/0/0/0"},
+    {"a ring's slots that a block has are skipped", "0+10 10+5 r8+10", "0+10 10+5 r15+3 18/0/0/0"},
+    {"the tail had not moved when the last block was written", "0+10 r5+5", "0+10 10/0/0/0"},
+    {"the tail had not moved for two blocks", "0+10 10+5 15+5 r10+12",
+     "0+10 10+5 15+5 r20+2 22/0/0/0"},
+    {"a ring fills what a damaged block leaves", "0+10 14+2 r8+12",
+     "0+10 r10+4 14+2 r16+4 20/0/0/0"},
+    {"rings fill in their order", "0+4 20+2 r10+3 r4+6", "0+4 r4+6 r10+3 20+2gap7 22/7/0/0"},
+    {"a ring that blocks have whole gives nothing", "0+10 10+10 r2+3", "0+10 10+10 20/0/0/0"},
+    {"order on disk does not matter", "10+5 0+10", "0+10 10+5 15/0/0/0"},
+    {"a successor ring goes on", "0+4 r4+3 r7+9", "0+4 r4+3 r7+9 16/0/0/0"},
+    {"evicted blocks are a gap at the start", "100+10", "100+10gap100 110/0/100/0"},
+    {"a damaged block is a gap", "0+10 20+5", "0+10 20+5gap10 25/10/0/0"},
+    {"two gaps add up", "5+5 20+5 r30+1", "5+5gap5 20+5gap10 r30+1gap5 31/15/5/0"},
+    {"a block twice counts once", "0+10 0+10", "0+10 10/0/0/10"},
+    {"blocks that overlap count once", "0+10 5+10", "0+10 5+10-5 15/0/0/5"},
+    {"a block before a ring of the same start", "r0+10 0+10", "0+10 10/0/0/0"},
+};
+
+static size_t parse(const char *text, struct tptrace_piece *pieces)
+{
+    char copy[256], *rest;
+    size_t count = 0;
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    for (char *t = strtok_r(copy, " ", &rest); t; t = strtok_r(NULL, " ", &rest)) {
+        bool ring = *t == 'r';
+        char *plus = strchr(t, '+');
+        pieces[count] = (struct tptrace_piece){.first_slot = strtoull(t + ring, NULL, 10),
+                                               .slots = (uint32_t)strtoul(plus + 1, NULL, 10),
+                                               .segment = ring ? TPTRACE_RING : 0,
+                                               .order = (uint32_t)count};
+        count++;
+    }
+    return count;
+}
+
+START_TEST(every_slot_counts_once)
+{
+    struct tptrace_piece pieces[16];
+    struct tptrace_pieces joined = {0};
+    struct tptrace_join join;
+    char got[512] = "";
+    size_t count = parse(cases[_i].pieces, pieces);
+
+    qsort(pieces, count, sizeof(pieces[0]), tptrace_piece_compare);
+    ck_assert_int_eq(tptrace_join_track(pieces, count, &joined, &join), 0);
+    for (size_t i = 0; i < joined.count; i++) {
+        const struct tptrace_piece *piece = &joined.items[i];
+        size_t n = strlen(got);
+        n += (size_t)snprintf(got + n, sizeof(got) - n, "%s%llu+%u",
+                              piece->segment == TPTRACE_RING ? "r" : "",
+                              (unsigned long long)piece->first_slot, piece->slots);
+        if (piece->skip)
+            n += (size_t)snprintf(got + n, sizeof(got) - n, "-%u", piece->skip);
+        if (piece->gap)
+            n += (size_t)snprintf(got + n, sizeof(got) - n, "gap%llu",
+                                  (unsigned long long)piece->gap);
+        snprintf(got + n, sizeof(got) - n, " ");
+    }
+    snprintf(got + strlen(got), sizeof(got) - strlen(got), "%llu/%llu/%llu/%llu",
+             (unsigned long long)join.next, (unsigned long long)join.gap_slots,
+             (unsigned long long)join.first_gap, (unsigned long long)join.double_slots);
+    free(joined.items);
+    ck_assert_msg(!strcmp(got, cases[_i].expected), "%s: got %s, expected %s", cases[_i].claim, got,
+                  cases[_i].expected);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tptrace_join");
+    TCase *tcase = tcase_create("join");
+
+    tcase_add_loop_test(tcase, every_slot_counts_once, 0, sizeof(cases) / sizeof(cases[0]));
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "columns.h"
+#include "model/tree.h"
+
+static const struct {
+    int (*function)(struct tp_run *run, struct tp_diag *diag);
+    enum tp_view_subject subject;
+} commands[] = {
+#define TP_COMMAND(id, name, function, subject, help) {function, TP_VIEW_##subject},
+#include "commands.def"
+#undef TP_COMMAND
+};
+
+/* ---- before and after ---- */
+
+static bool rows_are_events(const struct tp_options *options)
+{
+    return options->command == TP_COMMAND_EVENTS ||
+           (options->command != TP_COMMAND_AVERAGES && !options->of_averages);
+}
+
+static int choose_view(struct tp_run *run, struct tp_diag *diag)
+{
+    const struct tp_options *options = run->options;
+    enum tp_view_subject subject = commands[options->command].subject;
+    const char *format = options->format;
+
+    if (subject == TP_VIEW_NOTHING)
+        return 0;
+    if (subject == TP_VIEW_TREE && options->compact)
+        subject = TP_VIEW_TREE_COMPACT;
+    if (subject == TP_VIEW_TRACE && options->style)
+        format = options->style;
+    run->view = tp_view_find(subject, format, diag);
+    return run->view ? 0 : -TP_EUNSUPPORTED;
+}
+
+int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_diag *diag)
+{
+    memset(run, 0, sizeof(*run));
+    run->options = options;
+    run->sort_column = -1;
+    int result = choose_view(run, diag);
+    if (!result && options->sort_by) {
+        run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
+        result = run->sort_column < 0 ? run->sort_column : 0;
+    }
+    if (result < 0)
+        return result;
+    result = tp_strings_init(&run->strings);
+    if (!result)
+        result = tp_stacks_init(&run->stacks);
+    tp_event_list_init(&run->list, &run->strings, &run->stacks);
+    return result < 0 ? tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory to start with")
+                      : 0;
+}
+
+void tp_run_fini(struct tp_run *run)
+{
+    for (int i = 0; i < run->input_count; i++)
+        tp_input_close(&run->inputs[i]);
+    free(run->inputs);
+    tp_event_list_fini(&run->list);
+    tp_stacks_fini(&run->stacks);
+    tp_strings_fini(&run->strings);
+    tp_buffer_fini(&run->notes);
+    tp_buffer_fini(&run->recording);
+    memset(run, 0, sizeof(*run));
+}
+
+/* ---- inputs ---- */
+
+static int open_inputs(struct tp_run *run, struct tp_diag *diag)
+{
+    const char *here = getenv("TPAGENT_OUT");
+    const char *const *paths = run->options->inputs;
+    int count = run->options->input_count;
+
+    if (!here || !*here)
+        here = ".";
+    if (!count) {
+        paths = &here;
+        count = 1;
+    }
+    run->inputs = calloc((size_t)count, sizeof(*run->inputs));
+    if (!run->inputs)
+        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for %d inputs", count);
+    for (int i = 0; i < count; i++) {
+        int result = tp_input_open(&run->inputs[i], paths[i], &run->options->selection, diag);
+        if (result < 0)
+            return result;
+        run->inputs[i].progress = &run->progress;
+        run->input_count++;
+    }
+    return 0;
+}
+
+/* What an input lacks is said after the report. */
+static void collect_losses(struct tp_run *run)
+{
+    for (int i = 0; i < run->input_count; i++) {
+        const struct tp_input *input = &run->inputs[i];
+        tp_buffer_bytes(&run->notes, input->notes.bytes, input->notes.size);
+        run->is_partial |= input->lost_count != 0;
+        if (!input->lost_count || input->notes.size)
+            continue;
+        tp_buffer_format(&run->notes, "tpreport: %s: %s\n", input->path,
+                         input->lost_text[0] ? input->lost_text : "something was lost");
+    }
+}
+
+int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
+{
+    for (int i = 0; i < run->input_count; i++) {
+        struct tp_input *input = &run->inputs[i];
+        int result = input->kind->read_list(input, &run->list, diag);
+        if (!result)
+            result = tp_tree_build(&run->list, diag);
+        if (result < 0) {
+            tp_progress_end(&run->progress);
+            tp_diag_at(diag, input->path);
+            return result;
+        }
+    }
+    tp_progress_end(&run->progress);
+    return 0;
+}
+
+static int load_list_with_times(struct tp_run *run, struct tp_diag *diag)
+{
+    int result = tp_run_load_list(run, diag);
+
+    return result < 0 ? result : tp_tree_times(&run->list, diag);
+}
+
+static bool all_inputs_stream(const struct tp_run *run)
+{
+    for (int i = 0; i < run->input_count; i++) {
+        if (!run->inputs[i].kind->read_averages)
+            return false;
+    }
+    return true;
+}
+
+/* All inputs into one aggregator. The list stays empty but carries the settings. */
+static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages,
+                           struct tp_diag *diag)
+{
+    const struct tp_averages_options *group = &run->options->group;
+    int result = tp_averages_create(&run->stacks, group, ret_averages);
+
+    if (result < 0)
+        return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for averages");
+    for (int i = 0; !result && i < run->input_count; i++) {
+        struct tp_input *input = &run->inputs[i];
+        struct tp_input_averages part = {0};
+        result = input->kind->read_averages(input, &run->strings, &run->stacks, group, &part, diag);
+        if (!result)
+            result = tp_averages_merge(*ret_averages, part.averages);
+        tp_averages_destroy(part.averages);
+        if (run->list.use_device == TP_STRING_NONE)
+            run->list.use_device = part.use_device;
+        run->list.profile_memory |= part.profile_memory;
+        run->list.with_flops |= part.with_flops;
+        if (result < 0)
+            tp_diag_at(diag, input->path);
+    }
+    tp_progress_end(&run->progress);
+    if (result < 0) {
+        tp_averages_destroy(*ret_averages);
+        *ret_averages = NULL;
+    }
+    return result;
+}
+
+/* ---- reports ---- */
+
+static int fail_memory(struct tp_diag *diag, int code)
+{
+    return tp_diag_fail(diag, code, TP_DIAG_NO_OFFSET, "no memory for the report");
+}
+
+/* One object, or a list of them when there are several inputs. */
+static void collect_recordings(struct tp_run *run)
+{
+    tp_buffer_reset(&run->recording);
+    for (int i = 0; i < run->input_count; i++) {
+        const struct tp_buffer *part = &run->inputs[i].recording;
+        if (!part->size)
+            continue;
+        if (run->input_count > 1)
+            tp_buffer_char(&run->recording, run->recording.size ? ',' : '[');
+        tp_buffer_bytes(&run->recording, part->bytes, part->size);
+    }
+    if (run->recording.size && run->input_count > 1)
+        tp_buffer_char(&run->recording, ']');
+}
+
+static int write_report(struct tp_run *run, struct tp_report *report, struct tp_diag *diag)
+{
+    collect_recordings(run);
+    report->recording = run->recording.size ? &run->recording : NULL;
+    if (run->sort_column >= 0 && tp_column_sort(report, run->sort_column) < 0)
+        return fail_memory(diag, -ENOMEM);
+    return run->view->write(report, &run->options->view, run->output, diag);
+}
+
+static int report_events(struct tp_run *run, struct tp_diag *diag)
+{
+    struct tp_report report;
+
+    if (tp_report_init_events(&report, &run->list) < 0)
+        return fail_memory(diag, -ENOMEM);
+    int result = write_report(run, &report, diag);
+    tp_report_fini(&report);
+    return result;
+}
+
+static int report_rows(struct tp_run *run, const struct tp_average *rows, size_t count,
+                       struct tp_diag *diag)
+{
+    struct tp_report report;
+
+    if (tp_report_init_averages(&report, &run->strings, &run->stacks, rows, count) < 0)
+        return fail_memory(diag, -ENOMEM);
+    report.list = &run->list;
+    report.use_device = run->list.use_device;
+    report.profile_memory = run->list.profile_memory;
+    report.with_flops = run->list.with_flops;
+    int result = write_report(run, &report, diag);
+    tp_report_fini(&report);
+    return result;
+}
+
+/* The groups of all inputs; @ret_rows for free(). */
+static int load_averages(struct tp_run *run, struct tp_average **ret_rows, size_t *ret_count,
+                         struct tp_diag *diag)
+{
+    struct tp_averages *averages;
+    int result;
+
+    if (!all_inputs_stream(run)) {
+        result = load_list_with_times(run, diag);
+        if (!result && tp_key_averages(&run->list, &run->options->group, ret_rows, ret_count) < 0)
+            result = fail_memory(diag, -ENOMEM);
+        return result;
+    }
+    result = stream_averages(run, &averages, diag);
+    if (result < 0)
+        return result;
+    if (tp_averages_finish(averages, ret_rows, ret_count) < 0)
+        result = fail_memory(diag, -ENOMEM);
+    tp_averages_destroy(averages);
+    return result;
+}
+
+/* ---- commands ---- */
+
+int tp_command_averages(struct tp_run *run, struct tp_diag *diag)
+{
+    struct tp_average *rows = NULL;
+    size_t count = 0;
+
+    int result = load_averages(run, &rows, &count, diag);
+    if (!result)
+        result = report_rows(run, rows, count, diag);
+    free(rows);
+    return result;
+}
+
+int tp_command_events(struct tp_run *run, struct tp_diag *diag)
+{
+    int result = load_list_with_times(run, diag);
+
+    return result < 0 ? result : report_events(run, diag);
+}
+
+static int total_of_rows(struct tp_run *run, struct tp_average *ret_total, struct tp_diag *diag)
+{
+    struct tp_average *rows = NULL;
+    size_t count = 0;
+
+    int result = load_averages(run, &rows, &count, diag);
+    tp_average_start(ret_total);
+    for (size_t i = 0; !result && i < count; i++)
+        tp_average_total(ret_total, &rows[i]);
+    free(rows);
+    return result;
+}
+
+static int total_of_events(struct tp_run *run, struct tp_average *ret_total, struct tp_diag *diag)
+{
+    struct tp_averages *averages;
+    struct tp_average row;
+    int result;
+
+    if (all_inputs_stream(run)) {
+        result = stream_averages(run, &averages, diag);
+        if (!result) {
+            tp_averages_total(averages, TP_STRING_NONE, ret_total);
+            tp_averages_destroy(averages);
+        }
+        return result;
+    }
+    result = load_list_with_times(run, diag);
+    tp_average_start(ret_total);
+    for (uint32_t i = tp_event_list_next(&run->list, 0); !result && i < run->list.count;
+         i = tp_event_list_next(&run->list, i + 1)) {
+        tp_average_of_event(&run->list, &run->list.events[i], &row);
+        tp_average_total(ret_total, &row);
+    }
+    return result;
+}
+
+int tp_command_total(struct tp_run *run, struct tp_diag *diag)
+{
+    struct tp_average total;
+
+    int result = run->options->of_averages ? total_of_rows(run, &total, diag)
+                                           : total_of_events(run, &total, diag);
+    if (!result && tp_strings_put(&run->strings, "Total", 5, &total.key) < 0)
+        result = fail_memory(diag, -ENOMEM);
+    return result < 0 ? result : report_rows(run, &total, 1, diag);
+}
+
+int tp_command_tree(struct tp_run *run, struct tp_diag *diag)
+{
+    return tp_command_events(run, diag);
+}
+
+int tp_command_stacks(struct tp_run *run, struct tp_diag *diag)
+{
+    return run->options->of_averages ? tp_command_averages(run, diag)
+                                     : tp_command_events(run, diag);
+}
+
+int tp_command_trace(struct tp_run *run, struct tp_diag *diag)
+{
+    if (run->options->of_averages)
+        return tp_diag_fail(
+            diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+            "'FunctionEventAvg' object has no attribute 'trace_name'; a trace is made of "
+            "events, not of averages");
+    int result = tp_run_load_list(run, diag); /* needs no times, so any device type will do */
+    return result < 0 ? result : report_events(run, diag);
+}
+
+int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag)
+{
+    run->output = output;
+    tp_progress_init(&run->progress, STDERR_FILENO);
+    int result = open_inputs(run, diag);
+    if (!result)
+        result = commands[run->options->command].function(run, diag);
+    collect_losses(run);
+    return result;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ * From options to a written report. A command is a function over a run; the table is commands.def.
+ */
+#ifndef TP_COMMAND_H
+#define TP_COMMAND_H
+
+#include "input/input.h"
+#include "model/report.h"
+#include "options.h"
+#include "view/output.h"
+
+/* All that one invocation owns. */
+struct tp_run {
+    const struct tp_options *options; /* borrowed, like the output */
+    struct tp_output *output;
+    const struct tp_view *view; /* NULL for commands that write for themselves */
+    int sort_column;            /* a column id, or -1 */
+    struct tp_strings strings;
+    struct tp_stacks stacks;
+    struct tp_event_list list;
+    struct tp_input *inputs; /* all open */
+    int input_count;
+    struct tp_progress progress;
+    struct tp_buffer notes;     /* lines for stderr: what was lost */
+    struct tp_buffer recording; /* what inputs say of themselves, as JSON; empty: nothing */
+    bool is_partial;            /* exit status 3 */
+};
+
+#define TP_COMMAND(id, name, function, subject, help)                                              \
+    int function(struct tp_run *run, struct tp_diag *diag);
+#include "commands.def"
+#undef TP_COMMAND
+
+/**
+ * tp_run_init - check what can be checked before reading: formats, sort keys
+ * tp_run_fini - frees all; takes a zeroed one
+ * Return: 0, or negative with @diag: a usage error.
+ */
+int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_diag *diag);
+void tp_run_fini(struct tp_run *run);
+
+/**
+ * tp_run_execute - open the inputs, run the command, write to @output
+ * Return: 0, or negative with @diag.
+ */
+int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag);
+
+/** tp_run_load_list - all inputs into run->list, each with its tree. For commands. */
+int tp_run_load_list(struct tp_run *run, struct tp_diag *diag);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ * Which events the user asked for; inputs apply it before any tree is built. */
+#ifndef TP_INPUT_SELECTION_H
+#define TP_INPUT_SELECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum tp_instant_kind {
+    TP_INSTANT_UNSET,
+    TP_INSTANT_RELATIVE, /* since the run's start */
+    TP_INSTANT_WALL,     /* since 1970, UTC */
+};
+
+struct tp_instant {
+    enum tp_instant_kind kind;
+    int64_t ns;
+};
+
+/* What node_id stands for. */
+enum tp_by {
+    TP_BY_NOTHING, /* -1 */
+    TP_BY_RANK,
+    TP_BY_PROCESS, /* the pid */
+};
+
+/* A window of time keeps the events that start in [from, to), whole. */
+struct tp_selection {
+    bool has_pid, has_rank, has_step;
+    int64_t pid;
+    int64_t rank;
+    int64_t first_step, last_step; /* numbers as in "ProfilerStep#N", both included */
+    const char *thread;            /* NULL: all; a tid in decimal, or a thread's name */
+    struct tp_instant from, to;
+    enum tp_by by;
+};
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "input/tptrace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/function_event.h"
+
+#define TROUBLES_KEPT 8 /* texts per process that a report's head may show */
+#define NOTES_MAX 40    /* lines of a report's head */
+
+enum { SCOPE_USER = 7 };
+
+/* ---- ranges as events ---- */
+
+int32_t tptrace_node_of(const struct tptrace_process *process, enum tp_by by)
+{
+    if (by == TP_BY_RANK)
+        return (int32_t)process->meta.rank;
+    return by == TP_BY_PROCESS ? (int32_t)process->meta.pid : -1;
+}
+
+void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *names,
+                      const struct tp_stream_name *name, const uint64_t *record)
+{
+    bool op = tp_slot_kind(record) == TP_EVENT_OP_BEGIN;
+    uint8_t scope = op ? (uint8_t)record[7] : name->annotation ? SCOPE_USER : 0;
+    uint32_t told = name->input_shapes == TP_STRING_NONE ? TP_STRING_LIST : name->input_shapes;
+
+    *event = (struct tptrace_event){
+        .name = name->name,
+        .trace_name = name->trace_name,
+        .overload_name = name->overload_name,
+        .input_shapes = op ? tptrace_names_shapes(names, (uint32_t)record[6]) : told,
+        .sequence_nr = op && !name->step ? (int64_t)record[4] : name->sequence_nr,
+        .step = op && name->step ? (int64_t)record[4] : -1,
+        .fwd_thread = op ? (uint32_t)record[5] : 0,
+        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0),
+        .scope = scope,
+    };
+}
+
+/* ---- the input ---- */
+
+static int probe(const struct tp_input *input)
+{
+    return input->is_directory && tptrace_is_recording(input->path) ? 100 : 0;
+}
+
+/* The report's head, and whether anything is missing. */
+static void tell(struct tp_input *input, const struct tptrace_run *run,
+                 const struct tp_strings *strings)
+{
+    tptrace_head_lines(run, strings, "tpreport: ", NOTES_MAX, &input->notes);
+    tptrace_head_json(run, strings, false, &input->recording);
+    if (tptrace_run_was_cut(run))
+        input->lost_count++;
+}
+
+static int fail_memory(struct tp_diag *diag, int error)
+{
+    return error ? tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error)) : 0;
+}
+
+static int read_averages(struct tp_input *input, struct tp_strings *strings,
+                         struct tp_stacks *stacks, const struct tp_averages_options *options,
+                         struct tp_input_averages *ret, struct tp_diag *diag)
+{
+    struct tptrace_sums *sums = NULL;
+    struct tptrace_run run;
+    struct tptrace_run_options how = {.selection = input->selection,
+                                      .fold = true,
+                                      .want_shapes = options->group_by_input_shapes,
+                                      .trouble_limit = TROUBLES_KEPT};
+
+    int error = tptrace_run_open(&run, input->path, input->selection, diag);
+    if (!error)
+        error = fail_memory(diag, tptrace_sums_create(&sums, tptrace_run_workers(&how), stacks,
+                                                      options, input->selection->by));
+    if (!error)
+        error = tptrace_run_read(&run, &how, strings, tptrace_sums_consumers(sums), diag);
+    if (!error)
+        error = fail_memory(diag, tptrace_sums_finish(sums, &ret->averages));
+    if (!error) {
+        tell(input, &run, strings);
+        ret->use_device = TP_STRING_NONE;
+        ret->profile_memory = tptrace_run_counts_memory(&run);
+        ret->with_flops = false;
+    }
+    tptrace_sums_destroy(sums);
+    tptrace_run_close(&run);
+    return error;
+}
+
+static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
+                           struct tptrace_list **lists, unsigned count,
+                           struct tp_event_list *events, struct tp_diag *diag)
+{
+    struct tptrace_run_options how = {.selection = input->selection,
+                                      .want_shapes = true,
+                                      .workers = count,
+                                      .trouble_limit = TROUBLES_KEPT};
+    struct tptrace_consumer consumers[64] = {{0}};
+
+    for (unsigned i = 0; i < count; i++)
+        tptrace_list_consumer(lists[i], &consumers[i]);
+    int error = tptrace_run_read(run, &how, events->strings, consumers, diag);
+    if (error)
+        return error;
+    for (unsigned i = 1; i < count && !error; i++)
+        error = tptrace_list_add(lists[0], lists[i]);
+    if (!error)
+        error = tptrace_list_finish(lists[0], run->start_ns, events);
+    return fail_memory(diag, error);
+}
+
+static int read_list(struct tp_input *input, struct tp_event_list *events, struct tp_diag *diag)
+{
+    struct tptrace_list *lists[64] = {NULL};
+    unsigned count = tptrace_worker_count(), made = 0;
+    struct tptrace_run run;
+
+    int error = tptrace_run_open(&run, input->path, input->selection, diag);
+    while (!error && made < count && (lists[made] = tptrace_list_create(input->selection->by)))
+        made++;
+    if (!error && made < count)
+        error = fail_memory(diag, -ENOMEM);
+    if (!error)
+        error = read_into_lists(input, &run, lists, count, events, diag);
+    if (!error) {
+        tell(input, &run, events->strings);
+        events->profile_memory |= tptrace_run_counts_memory(&run);
+    }
+    for (unsigned i = 0; i < made; i++)
+        tptrace_list_destroy(lists[i]);
+    tptrace_run_close(&run);
+    return error;
+}
+
+const struct tp_input_kind tp_input_tptrace = {
+    .name = "tptrace",
+    .help = "a recording of tpagent",
+    .probe = probe,
+    .read_list = read_list,
+    .read_averages = read_averages,
+};

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT
+ * What a report says of the recording it is made from: short lines for people, the same as JSON. A
+ * whole recording of processes that ended says nothing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "input/tptrace.h"
+#include "model/python_text.h"
+
+#define UNFINISHED_SHOWN 3
+#define TROUBLES_SHOWN 3
+
+struct head {
+    const struct tptrace_run *run;
+    const struct tp_strings *strings;
+    struct tp_buffer *out;
+    const char *prefix;
+    size_t limit, lines, left_out;
+};
+
+void tptrace_duration(struct tp_buffer *out, int64_t ns)
+{
+    if (ns < 1000000)
+        tp_buffer_format(out, "%.3f us", (double)ns / 1e3);
+    else if (ns < 1000000000)
+        tp_buffer_format(out, "%.3f ms", (double)ns / 1e6);
+    else
+        tp_buffer_format(out, "%.3f s", (double)ns / 1e9);
+}
+
+/* ---- lines ---- */
+
+/* Begin a line. Return: false when there have been enough. */
+static bool begin(struct head *head)
+{
+    if (head->lines >= head->limit) {
+        head->left_out++;
+        return false;
+    }
+    head->lines++;
+    tp_buffer_string(head->out, head->prefix);
+    return true;
+}
+
+static bool begin_member(struct head *head, const struct tptrace_member *member)
+{
+    const char *program = member->was_read ? member->process.meta.program : NULL;
+
+    if (!begin(head))
+        return false;
+    if (head->run->count > 1 || !member->was_read) {
+        tp_buffer_format(head->out, "process %u", member->pid);
+        if (program)
+            tp_buffer_format(head->out, " (%.64s)", program);
+        if (member->rank >= 0)
+            tp_buffer_format(head->out, ", rank %lld", (long long)member->rank);
+        tp_buffer_string(head->out, ": ");
+    }
+    return true;
+}
+
+static void end(struct head *head)
+{
+    tp_buffer_char(head->out, '\n');
+}
+
+/* "COUNT WHAT" when there are any. */
+static void count_line(struct head *head, const struct tptrace_member *member, uint64_t count,
+                       const char *what)
+{
+    if (!count || !begin_member(head, member))
+        return;
+    tp_buffer_format(head->out, "%llu %s", (unsigned long long)count, what);
+    end(head);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* A running process's ranges are as old as they are now; a dead one's as old as they got. */
+static int64_t age_of(const struct tptrace_member *member, const struct tptrace_unfinished *range)
+{
+    const struct tptrace_process *p = &member->process;
+    size_t cursor = 0;
+    int64_t end_ns =
+        p->state == TPTRACE_RUNNING ? now_ns() : tp_clock_ns(&p->clock, &cursor, p->last_ticks);
+
+    return end_ns > range->start_ns ? end_ns - range->start_ns : 0;
+}
+
+static uint64_t count_unfinished(const struct tptrace_process *p)
+{
+    return p->totals.stream.unfinished + p->totals.async_unfinished;
+}
+
+static void unfinished_line(struct head *head, const struct tptrace_member *member)
+{
+    uint64_t count = count_unfinished(&member->process);
+
+    if (!count || !begin_member(head, member))
+        return;
+    tp_buffer_format(head->out, "%llu unfinished range%s", (unsigned long long)count,
+                     count == 1 ? "" : "s");
+    for (size_t i = 0; i < member->open.kept && i < UNFINISHED_SHOWN; i++) {
+        const struct tptrace_unfinished *range = &member->open.items[i];
+        const struct tp_string *name = tp_strings_get(head->strings, range->name);
+        tp_buffer_string(head->out, i ? ", " : ": ");
+        tp_buffer_bytes(head->out, name->bytes, name->size < 80 ? name->size : 80);
+        tp_buffer_format(head->out, " in thread %u for ", range->tid);
+        tptrace_duration(head->out, age_of(member, range));
+    }
+    if (count > UNFINISHED_SHOWN)
+        tp_buffer_string(head->out, ", ...");
+    end(head);
+}
+
+static void state_line(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_process *p = &member->process;
+
+    if (p->state == TPTRACE_ENDED || !begin_member(head, member))
+        return;
+    tp_buffer_string(head->out, p->state == TPTRACE_RUNNING
+                                    ? "still running: this is what it has done so far"
+                                    : "died without an end line; what its rings held was read");
+    end(head);
+}
+
+static void troubles_lines(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_troubles *troubles = &member->process.troubles;
+    char text[1024];
+
+    for (size_t i = 0; i < troubles->kept && i < TROUBLES_SHOWN; i++) {
+        if (!begin(head))
+            continue;
+        tp_diag_print(&troubles->items[i], text, sizeof(text));
+        tp_buffer_string(head->out, text);
+        end(head);
+    }
+    if (troubles->count > TROUBLES_SHOWN && begin_member(head, member)) {
+        tp_buffer_format(head->out, "%llu more places are damaged; tpreport check lists them",
+                         (unsigned long long)(troubles->count - TROUBLES_SHOWN));
+        end(head);
+    }
+}
+
+static void clock_lines(struct head *head, const struct tptrace_member *member)
+{
+    static const char *const from[] = {
+        [TPTRACE_RATE_OTHER] = "another process of the same boot",
+        [TPTRACE_RATE_SAID] = "what the agent guessed",
+        [TPTRACE_RATE_ASSUMED] = "the assumption that a tick is 1 ns",
+    };
+
+    if (member->rate_from != TPTRACE_RATE_MEASURED && member->rate_from != TPTRACE_RATE_SAID &&
+        member->process.last_ticks && begin_member(head, member)) {
+        tp_buffer_format(head->out, "its clock was read %s; the rate is from %s",
+                         member->pair_count ? "once only" : "never", from[member->rate_from]);
+        end(head);
+    }
+    count_line(head, member, member->process.clock.rejected_pairs,
+               "readings of the clock go backwards and were left out");
+    if (member->process.clock.segments > 1)
+        count_line(head, member, member->process.clock.segments - 1, "jumps of the clock");
+}
+
+static void drop_lines(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_meta *meta = &member->process.meta;
+
+    for (size_t i = 0; i < meta->drop_count; i++) {
+        if (!begin_member(head, member))
+            continue;
+        tp_buffer_format(head->out, "%llu records dropped",
+                         (unsigned long long)meta->drops[i].count);
+        if (meta->drops[i].has_track)
+            tp_buffer_format(head->out, " on track %u", meta->drops[i].track);
+        if (meta->drops[i].reason)
+            tp_buffer_format(head->out, ": %.200s", meta->drops[i].reason);
+        end(head);
+    }
+}
+
+static void loss_lines(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_totals *t = &member->process.totals;
+
+    count_line(head, member, t->lost_records, "records lost: they found no room");
+    drop_lines(head, member);
+    count_line(head, member, t->evicted_slots,
+               "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
+    count_line(head, member, t->missing_slots, "slots missing");
+    count_line(head, member, t->damaged_blocks, "damaged blocks left out");
+    count_line(head, member, t->damaged_bytes, "damaged bytes passed over");
+    count_line(head, member, t->unknown_records, "records of kinds that this reader does not know");
+    count_line(head, member, t->stream.cut_by_gap,
+               "ranges whose end is missing count up to the gap");
+    count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
+    count_line(head, member, t->stream.without_details,
+               "operators whose details could not be read");
+    count_line(head, member, member->names_damaged, "names damaged or never finished");
+    count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
+}
+
+/* Said by an earlier process already? */
+static bool is_repeated(const struct tptrace_run *run, size_t before, const char *name,
+                        const char *why)
+{
+    for (size_t i = 0; i < before; i++) {
+        if (!run->members[i].was_read)
+            continue;
+        const struct tptrace_meta *meta = &run->members[i].process.meta;
+        for (size_t k = 0; k < meta->source_count && name; k++) {
+            const char *other = meta->sources[k].why ? meta->sources[k].why : "";
+            if (!strcmp(meta->sources[k].name, name) && !strcmp(other, why))
+                return true;
+        }
+        for (size_t k = 0; k < meta->note_count && !name; k++) {
+            if (!strcmp(meta->notes[k], why))
+                return true;
+        }
+        if (i > 64) /* enough to keep a large run's head short */
+            return false;
+    }
+    return false;
+}
+
+bool tptrace_source_failed(const struct tptrace_meta_source *source)
+{
+    return source->state && (!strcmp(source->state, "failed") || !strcmp(source->state, "absent"));
+}
+
+static void source_lines(struct head *head, size_t index)
+{
+    const struct tptrace_meta *meta = &head->run->members[index].process.meta;
+
+    for (size_t i = 0; i < meta->source_count; i++) {
+        const struct tptrace_meta_source *source = &meta->sources[i];
+        const char *why = source->why ? source->why : "";
+        if (!source->state || strcmp(source->state, "failed") != 0 ||
+            is_repeated(head->run, index, source->name, why) || !begin(head))
+            continue;
+        tp_buffer_format(head->out, "source %.64s did not start%s%.300s", source->name,
+                         *why ? ": " : "", why);
+        end(head);
+    }
+    for (size_t i = 0; i < meta->note_count; i++) {
+        if (is_repeated(head->run, index, NULL, meta->notes[i]) || !begin(head))
+            continue;
+        tp_buffer_format(head->out, "%.500s", meta->notes[i]);
+        end(head);
+    }
+}
+
+static void failed_line(struct head *head, const struct tptrace_member *member)
+{
+    char text[1024];
+
+    if (!begin(head))
+        return;
+    tp_diag_print(&member->why, text, sizeof(text));
+    tp_buffer_format(head->out, "%s; this process is left out", text);
+    end(head);
+}
+
+void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings,
+                        const char *prefix, size_t limit, struct tp_buffer *out)
+{
+    struct head head = {
+        .run = run, .strings = strings, .out = out, .prefix = prefix, .limit = limit};
+
+    for (size_t i = 0; i < run->count; i++) {
+        const struct tptrace_member *member = &run->members[i];
+        if (member->failed || !member->was_read) {
+            failed_line(&head, member);
+            continue;
+        }
+        state_line(&head, member);
+        unfinished_line(&head, member);
+        loss_lines(&head, member);
+        troubles_lines(&head, member);
+        clock_lines(&head, member);
+        source_lines(&head, i);
+    }
+    if (head.left_out)
+        tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix,
+                         head.left_out);
+}
+
+/* ---- JSON ---- */
+
+static void put_text(struct tp_buffer *out, const char *key, const char *text)
+{
+    if (!text)
+        return;
+    tp_buffer_format(out, ", \"%s\": ", key);
+    tp_json_string(out, text, strlen(text));
+}
+
+static void put_count(struct tp_buffer *out, const char *key, uint64_t count)
+{
+    tp_buffer_format(out, ", \"%s\": %llu", key, (unsigned long long)count);
+}
+
+static void put_totals(struct tp_buffer *out, const struct tptrace_member *member)
+{
+    const struct tptrace_totals *t = &member->process.totals;
+    uint64_t records = 0;
+
+    for (unsigned k = 0; k < TP_EVENT_KIND_END; k++)
+        records += t->stream.kinds[k];
+    put_count(out, "records", records);
+    put_count(out, "ranges", t->stream.ranges);
+    put_count(out, "folded", t->stream.folded);
+    put_count(out, "unfinished", count_unfinished(&member->process));
+    put_count(out, "lost_records", t->lost_records);
+    put_count(out, "dropped_records", t->dropped_elsewhere);
+    put_count(out, "evicted_slots", t->evicted_slots);
+    put_count(out, "missing_slots", t->missing_slots);
+    put_count(out, "damaged_blocks", t->damaged_blocks);
+    put_count(out, "damaged_bytes", t->damaged_bytes);
+    put_count(out, "unreadable_files", t->unreadable_files);
+    put_count(out, "unknown_records", t->unknown_records);
+    put_count(out, "cut_by_gap", t->stream.cut_by_gap);
+    put_count(out, "ends_without_begin", t->stream.ends_without_begin);
+    put_count(out, "without_details", t->stream.without_details);
+    put_count(out, "names_missing", (uint64_t)member->names_damaged + member->names_unknown);
+}
+
+static void put_open(struct tp_buffer *out, const struct tptrace_member *member,
+                     const struct tp_strings *strings)
+{
+    tp_buffer_string(out, ", \"open\": [");
+    for (size_t i = 0; i < member->open.kept; i++) {
+        const struct tptrace_unfinished *range = &member->open.items[i];
+        const struct tp_string *name = tp_strings_get(strings, range->name);
+        tp_buffer_format(out, "%s{\"thread\": %u, \"start_ns\": %lld, \"age_ns\": %lld, \"name\": ",
+                         i ? ", " : "", range->tid, (long long)range->start_ns,
+                         (long long)age_of(member, range));
+        tp_json_string(out, name->bytes, name->size);
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_sources(struct tp_buffer *out, const struct tptrace_meta *meta)
+{
+    bool first = true;
+
+    tp_buffer_string(out, ", \"sources_not_started\": [");
+    for (size_t i = 0; i < meta->source_count; i++) {
+        const struct tptrace_meta_source *source = &meta->sources[i];
+        if (!tptrace_source_failed(source))
+            continue;
+        tp_buffer_string(out, first ? "{\"name\": " : ", {\"name\": ");
+        tp_json_string(out, source->name, strlen(source->name));
+        put_text(out, "state", source->state);
+        put_text(out, "why", source->why);
+        tp_buffer_char(out, '}');
+        first = false;
+    }
+    tp_buffer_string(out, "], \"notes\": [");
+    for (size_t i = 0; i < meta->note_count; i++) {
+        if (i)
+            tp_buffer_string(out, ", ");
+        tp_json_string(out, meta->notes[i], strlen(meta->notes[i]));
+    }
+    tp_buffer_char(out, ']');
+}
+
+const char *tptrace_state_name(enum tptrace_state state)
+{
+    static const char *const names[] = {
+        [TPTRACE_ENDED] = "ended", [TPTRACE_DIED] = "died", [TPTRACE_RUNNING] = "running"};
+
+    return names[state];
+}
+
+static void put_kinds(struct tp_buffer *out, const struct tptrace_totals *totals)
+{
+    bool first = true;
+
+    tp_buffer_string(out, ", \"kinds\": {");
+    for (unsigned k = 0; k < TP_EVENT_KIND_END; k++) {
+        if (!totals->stream.kinds[k])
+            continue;
+        tp_buffer_format(out, "%s\"%s\": %llu", first ? "" : ", ", tp_kinds[k].name,
+                         (unsigned long long)totals->stream.kinds[k]);
+        first = false;
+    }
+    tp_buffer_char(out, '}');
+}
+
+static void put_threads(struct tp_buffer *out, const struct tptrace_process *p)
+{
+    tp_buffer_string(out, ", \"threads\": [");
+    for (size_t i = 0; i < p->track_count; i++) {
+        const struct tptrace_track *track = &p->tracks[i];
+        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track->track);
+        tp_buffer_format(out, "%s{\"track\": %u, \"tid\": %u, \"slots\": %llu, \"dropped\": %llu",
+                         i ? ", " : "", track->track, track->tid,
+                         (unsigned long long)track->join.next, (unsigned long long)track->dropped);
+        put_text(out, "name", said ? said->name : NULL);
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_all_sources(struct tp_buffer *out, const struct tptrace_meta *meta)
+{
+    tp_buffer_string(out, ", \"sources\": [");
+    for (size_t i = 0; i < meta->source_count; i++) {
+        tp_buffer_string(out, i ? ", {\"name\": " : "{\"name\": ");
+        tp_json_string(out, meta->sources[i].name, strlen(meta->sources[i].name));
+        put_text(out, "state", meta->sources[i].state);
+        put_text(out, "why", meta->sources[i].why);
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_char(out, ']');
+}
+
+const char *tptrace_rate_name(enum tptrace_rate rate)
+{
+    static const char *const names[] = {
+        [TPTRACE_RATE_MEASURED] = "measured",
+        [TPTRACE_RATE_OTHER] = "another process",
+        [TPTRACE_RATE_SAID] = "start line",
+        [TPTRACE_RATE_ASSUMED] = "assumed",
+    };
+
+    return names[rate];
+}
+
+/* What only `info` tells. */
+static void put_details(struct tp_buffer *out, const struct tptrace_member *member)
+{
+    const struct tptrace_process *p = &member->process;
+    const struct tptrace_totals *t = &p->totals;
+
+    tp_buffer_format(out, ", \"ppid\": %u", p->meta.parent_pid);
+    put_text(out, "parent", p->meta.parent);
+    put_text(out, "exe", p->meta.exe);
+    put_text(out, "agent", p->meta.agent);
+    put_text(out, "memory", p->meta.memory);
+    put_text(out, "directory", member->dir);
+    put_kinds(out, t);
+    put_threads(out, p);
+    put_all_sources(out, &p->meta);
+    put_count(out, "disk_bytes", t->disk_bytes);
+    put_count(out, "block_bytes", t->block_bytes);
+    put_count(out, "blocks", t->blocks);
+    put_count(out, "segments", p->segment_count);
+    put_count(out, "rings", t->rings);
+    put_count(out, "slots_from_blocks", t->block_slots);
+    put_count(out, "slots_from_rings", t->ring_slots);
+    put_count(out, "names", member->name_count);
+    put_text(out, "clock", p->meta.clock);
+    tp_buffer_format(out, ", \"ticks_per_second\": %.0f", p->clock.ticks_per_second);
+    put_text(out, "ticks_per_second_from", tptrace_rate_name(member->rate_from));
+    put_count(out, "clock_readings", p->clock.pair_count);
+    put_count(out, "clock_jumps", p->clock.segments ? p->clock.segments - 1 : 0);
+}
+
+static void put_member(struct tp_buffer *out, const struct tptrace_member *member,
+                       const struct tp_strings *strings, bool all)
+{
+    char text[1024];
+
+    tp_buffer_format(out, "{\"pid\": %u, \"rank\": ", member->pid);
+    if (member->rank >= 0)
+        tp_buffer_format(out, "%lld", (long long)member->rank);
+    else
+        tp_buffer_string(out, "null");
+    if (member->failed || !member->was_read) {
+        tp_diag_print(&member->why, text, sizeof(text));
+        put_text(out, "state", "unreadable");
+        put_text(out, "why", text);
+    } else {
+        const struct tptrace_meta *meta = &member->process.meta;
+        put_text(out, "host", meta->host);
+        put_text(out, "program", meta->program);
+        tp_buffer_format(out, ", \"start_ns\": %lld", (long long)member->start_ns);
+        put_text(out, "state", tptrace_state_name(member->process.state));
+        put_text(out, "end_reason", meta->end_reason);
+        put_totals(out, member);
+        put_open(out, member, strings);
+        put_sources(out, meta);
+        if (all)
+            put_details(out, member);
+    }
+    tp_buffer_char(out, '}');
+}
+
+void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *strings, bool all,
+                       struct tp_buffer *out)
+{
+    tp_buffer_string(out, "{\"run\": ");
+    tp_json_string(out, run->place.run_name, strlen(run->place.run_name));
+    put_text(out, "path", run->place.run_dir);
+    tp_buffer_format(out, ", \"start_ns\": %lld, \"end_ns\": %lld, \"whole\": %s, \"processes\": [",
+                     (long long)run->start_ns, (long long)run->end_ns,
+                     tptrace_run_was_cut(run) ? "false" : "true");
+    for (size_t i = 0; i < run->count; i++) {
+        if (i)
+            tp_buffer_string(out, ", ");
+        put_member(out, &run->members[i], strings, all);
+    }
+    tp_buffer_string(out, "]}");
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+#include "input/tptrace_names.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/names.h"
+#include "input/tptrace_file.h"
+#include "input/tptrace_text.h"
+#include "model/buffer.h"
+
+#define CHUNK 256
+#define UNKNOWN_SLOTS 1024u
+#define UNKNOWN_MAX (64u << 10)
+#define FILE_MAX ((uint64_t)TP_NAMES_FILE_LIMIT + (2u << 20))
+
+struct chunk {
+    struct chunk *next;
+    uint32_t used;
+    struct tp_stream_name names[CHUNK];
+};
+
+struct unknown {
+    struct unknown *next;
+    uint32_t id;
+    struct tp_stream_name name;
+};
+
+struct tptrace_names {
+    struct tp_strings *strings;
+    struct tp_names *file; /* NULL: could not be read */
+    void *bytes;
+    uint64_t size;
+    const struct tp_stream_name **plain, **nvtx; /* by id */
+    uint32_t *shapes; /* string ids by id, TP_STRING_NONE: not one of shapes; NULL: not asked for */
+    struct chunk *chunks;
+    struct tp_stream_names stream;
+    pthread_mutex_t lock; /* what is below, and the strings while streams run */
+    struct unknown *unknown[UNKNOWN_SLOTS];
+    struct tp_stream_name last_resort;
+    uint32_t unknown_count;
+};
+
+static const char *const filtered_names[] = {
+    "[memory]",
+    "[OutOfMemory]",
+    "profiler::_record_function_enter",
+    "profiler::_record_function_enter_new",
+    "profiler::_record_function_exit",
+    "aten::is_leaf",
+    "aten::output_nr",
+    "aten::_version",
+    "tensorplay::is_leaf",
+    "tensorplay::output_nr",
+    "tensorplay::_version",
+};
+
+bool tptrace_name_is_filtered(const char *text, size_t size)
+{
+    for (size_t i = 0; i < sizeof(filtered_names) / sizeof(filtered_names[0]); i++) {
+        if (strlen(filtered_names[i]) == size && !memcmp(filtered_names[i], text, size))
+            return true;
+    }
+    return false;
+}
+
+/* ---- one name ---- */
+
+static struct tp_stream_name *new_name(struct tptrace_names *names)
+{
+    struct chunk *chunk = names->chunks;
+
+    if (!chunk || chunk->used == CHUNK) {
+        chunk = malloc(sizeof(*chunk));
+        if (!chunk)
+            return NULL;
+        chunk->next = names->chunks;
+        chunk->used = 0;
+        names->chunks = chunk;
+    }
+    struct tp_stream_name *name = &chunk->names[chunk->used++];
+    *name = (struct tp_stream_name){
+        .overload_name = TP_STRING_EMPTY, .domain = TP_STRING_NONE, .sequence_nr = -1};
+    return name;
+}
+
+/* The text as the report shows it: steps are one name, the number is theirs alone. */
+static int set_text(struct tptrace_names *names, struct tp_stream_name *name, const char *text,
+                    size_t size)
+{
+    static const char step[] = "ProfilerStep*", numbered[] = "ProfilerStep#";
+
+    int error = tp_strings_put(names->strings, text, size, &name->trace_name);
+    name->name = name->trace_name;
+    if (!error && size >= sizeof(numbered) - 1 && !memcmp(text, numbered, sizeof(numbered) - 1))
+        error = tp_strings_put(names->strings, step, sizeof(step) - 1, &name->name);
+    name->step = size == sizeof(step) - 1 && !memcmp(text, step, size);
+    name->filtered = tptrace_name_is_filtered(text, size);
+    return error;
+}
+
+/* Text behind the first NUL; the whole is cut to what is before it. */
+static struct tp_name split_at_nul(struct tp_name *name)
+{
+    const char *nul = memchr(name->bytes, '\0', name->size);
+    struct tp_name rest = {.bytes = name->bytes + name->size};
+
+    if (nul) {
+        rest.bytes = nul + 1;
+        rest.size = name->size - (uint32_t)(rest.bytes - name->bytes);
+        name->size = (uint32_t)(nul - name->bytes);
+    }
+    return rest;
+}
+
+static int put_nvtx_form(struct tptrace_names *names, uint32_t id, const struct tp_name *text)
+{
+    struct tptrace_nvtx_text split;
+
+    if (!tptrace_split_nvtx(text->bytes, text->size, &split))
+        return 0;
+    struct tp_stream_name *name = new_name(names);
+    if (!name)
+        return -ENOMEM;
+    int error = set_text(names, name, text->bytes, split.name_size);
+    name->sequence_nr = split.sequence_nr;
+    if (!error && split.sizes)
+        error = tp_strings_put(names->strings, split.sizes, split.sizes_size, &name->input_shapes);
+    names->nvtx[id] = name;
+    return error;
+}
+
+static int put_scoped(struct tptrace_names *names, uint32_t id, struct tp_stream_name *name,
+                      struct tp_name domain)
+{
+    bool whole = !memchr(domain.bytes, '\0', domain.size);
+    struct tp_name text = split_at_nul(&domain);
+
+    if (whole) {
+        text = domain;
+        domain.size = 0;
+    }
+    name->annotation = !(domain.size == 7 && !memcmp(domain.bytes, "PyTorch", 7));
+    int error = set_text(names, name, text.bytes, text.size);
+    if (!error && domain.size)
+        error = tp_strings_put(names->strings, domain.bytes, domain.size, &name->domain);
+    if (!error && !domain.size)
+        error = put_nvtx_form(names, id, &text);
+    return error;
+}
+
+static int put_operator(struct tptrace_names *names, struct tp_stream_name *name,
+                        struct tp_name text)
+{
+    struct tp_name overload = split_at_nul(&text);
+    int error = set_text(names, name, text.bytes, text.size);
+
+    return error ? error
+                 : tp_strings_put(names->strings, overload.bytes, overload.size,
+                                  &name->overload_name);
+}
+
+/* file NUL line NUL qualified name: "FILE(LINE): NAME" */
+static int put_code(struct tptrace_names *names, struct tp_stream_name *name, struct tp_name file)
+{
+    struct tp_buffer text = {0};
+    struct tp_name line = split_at_nul(&file), function = split_at_nul(&line);
+
+    tp_buffer_bytes(&text, file.bytes, file.size);
+    tp_buffer_char(&text, '(');
+    tp_buffer_bytes(&text, line.bytes, line.size);
+    tp_buffer_string(&text, "): ");
+    tp_buffer_bytes(&text, function.bytes, function.size);
+    int error = text.failed ? -ENOMEM : set_text(names, name, text.bytes, text.size);
+    tp_buffer_fini(&text);
+    return error;
+}
+
+static int put_shapes(struct tptrace_names *names, uint32_t id, const struct tp_name *json)
+{
+    struct tp_buffer text = {0};
+    int error = 0;
+
+    if (!names->shapes)
+        return 0;
+    if (tptrace_shapes_text(&text, json->bytes, json->size, false))
+        error = text.failed
+                    ? -ENOMEM
+                    : tp_strings_put(names->strings, text.bytes, text.size, &names->shapes[id]);
+    tp_buffer_fini(&text);
+    return error;
+}
+
+static int put_name(struct tptrace_names *names, uint32_t id, const struct tp_name *text)
+{
+    if (text->kind == TP_NAME_SHAPES)
+        return put_shapes(names, id, text);
+    if (text->kind == TP_NAME_STACK || text->kind == TP_NAME_INPUTS || text->kind == TP_NAME_KEY)
+        return 0; /* never a range's name */
+    struct tp_stream_name *name = new_name(names);
+    if (!name)
+        return -ENOMEM;
+    names->plain[id] = names->nvtx[id] = name;
+    switch (text->kind) {
+    case TP_NAME_OPERATOR:
+        return put_operator(names, name, *text);
+    case TP_NAME_SCOPED:
+        return put_scoped(names, id, name, *text);
+    case TP_NAME_CODE:
+        return put_code(names, name, *text);
+    default:
+        name->annotation = 1;
+        return set_text(names, name, text->bytes, text->size);
+    }
+}
+
+/* ---- ids without a name ---- */
+
+static int make_unknown(struct tptrace_names *names, struct tp_stream_name *name, uint32_t id)
+{
+    char text[32] = "(no name)";
+
+    if (id)
+        snprintf(text, sizeof(text), "<name %u>", id);
+    *name = (struct tp_stream_name){
+        .overload_name = TP_STRING_EMPTY, .domain = TP_STRING_NONE, .sequence_nr = -1};
+    return set_text(names, name, text, strlen(text));
+}
+
+static const struct tp_stream_name *find_unknown(struct tptrace_names *names, uint32_t id)
+{
+    struct unknown **slot = &names->unknown[id * 0x9e3779b1u >> 22];
+
+    for (struct unknown *u = *slot; u; u = u->next) {
+        if (u->id == id)
+            return &u->name;
+    }
+    if (names->unknown_count >= UNKNOWN_MAX)
+        return &names->last_resort;
+    struct unknown *u = malloc(sizeof(*u));
+    if (!u || make_unknown(names, &u->name, id)) {
+        free(u);
+        return &names->last_resort;
+    }
+    u->id = id;
+    u->next = *slot;
+    *slot = u;
+    names->unknown_count++;
+    return &u->name;
+}
+
+static const struct tp_stream_name *unknown_name(void *context, uint32_t id)
+{
+    struct tptrace_names *names = context;
+
+    pthread_mutex_lock(&names->lock);
+    const struct tp_stream_name *name = find_unknown(names, id);
+    pthread_mutex_unlock(&names->lock);
+    return name;
+}
+
+/* ---- all of them ---- */
+
+static int allocate_tables(struct tptrace_names *names, uint32_t count, bool want_shapes)
+{
+    names->plain = calloc(count, sizeof(*names->plain));
+    names->nvtx = calloc(count, sizeof(*names->nvtx));
+    if (want_shapes)
+        names->shapes = calloc(count, sizeof(*names->shapes));
+    if (!names->plain || !names->nvtx || (want_shapes && !names->shapes))
+        return -ENOMEM;
+    names->stream = (struct tp_stream_names){.plain = names->plain,
+                                             .nvtx = names->nvtx,
+                                             .count = count,
+                                             .unknown = unknown_name,
+                                             .context = names};
+    return 0;
+}
+
+static int put_all(struct tptrace_names *names, bool want_shapes)
+{
+    uint32_t highest = names->file ? tp_names_highest(names->file) : 0;
+    struct tp_name name;
+
+    if (highest < TP_NAME_FIRST)
+        highest = TP_NAME_FIRST;
+    int error = allocate_tables(names, highest + 1, want_shapes);
+    for (uint32_t id = 0; names->file && id <= highest && !error; id++) {
+        if (tp_names_get(names->file, id, &name))
+            error = put_name(names, id, &name);
+    }
+    return error ? error : make_unknown(names, &names->last_resort, UINT32_MAX);
+}
+
+static void read_names(struct tptrace_names *names, const char *path, const uint8_t *expect_uuid,
+                       struct tp_diag *diag)
+{
+    if (tptrace_read_file(path, FILE_MAX, &names->bytes, &names->size, diag))
+        return;
+    if (tp_names_open(&names->file, names->bytes, names->size, expect_uuid, diag))
+        tp_diag_at(diag, path);
+}
+
+int tptrace_names_open(struct tptrace_names **ret_names, struct tp_strings *strings,
+                       const char *path, const uint8_t *expect_uuid, bool want_shapes,
+                       struct tp_diag *diag)
+{
+    struct tptrace_names *names = calloc(1, sizeof(*names));
+
+    diag->code = 0;
+    if (!names)
+        return -ENOMEM;
+    names->strings = strings;
+    pthread_mutex_init(&names->lock, NULL);
+    read_names(names, path, expect_uuid, diag);
+    int error = put_all(names, want_shapes);
+    if (error) {
+        tptrace_names_close(names);
+        return error;
+    }
+    *ret_names = names;
+    return 0;
+}
+
+void tptrace_names_close(struct tptrace_names *names)
+{
+    if (!names)
+        return;
+    for (size_t i = 0; i < UNKNOWN_SLOTS; i++) {
+        for (struct unknown *u = names->unknown[i], *next; u; u = next) {
+            next = u->next;
+            free(u);
+        }
+    }
+    for (struct chunk *c = names->chunks, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    tp_names_close(names->file);
+    free(names->bytes);
+    free(names->plain);
+    free(names->nvtx);
+    free(names->shapes);
+    pthread_mutex_destroy(&names->lock);
+    free(names);
+}
+
+const struct tp_stream_names *tptrace_names_stream(const struct tptrace_names *names)
+{
+    return &names->stream;
+}
+
+uint32_t tptrace_names_shapes(const struct tptrace_names *names, uint32_t id)
+{
+    uint32_t shapes =
+        names->shapes && id < names->stream.count ? names->shapes[id] : TP_STRING_NONE;
+
+    return shapes == TP_STRING_NONE ? TP_STRING_LIST : shapes;
+}
+
+const struct tp_names *tptrace_names_file(const struct tptrace_names *names)
+{
+    return names->file;
+}
+
+uint64_t tptrace_names_bytes(const struct tptrace_names *names)
+{
+    return names->size;
+}
+
+uint32_t tptrace_names_unknown(const struct tptrace_names *names)
+{
+    return names->unknown_count;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * The names of one process as strings of the report: the same text of two processes is the same
+ * string. */
+#ifndef TP_INPUT_TPTRACE_NAMES_H
+#define TP_INPUT_TPTRACE_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/stream.h"
+#include "model/strings.h"
+#include "trace/file.h"
+
+struct tptrace_names;
+
+/**
+ * tptrace_names_open - read names.tpn and give every name its meaning
+ * @strings: the report's; changed here, and by unknown ids later on (under a lock of the names)
+ * @path: names.tpn
+ * @want_shapes: shapes are converted as well
+ * @diag: why the file could not be read; the names are usable all the same, all ids unknown
+ *
+ * Context: offline, the strings' writer. @ret_names is for tptrace_names_close.
+ * Return: 0, -ENOMEM (no names), or 0 with diag->code set.
+ */
+int tptrace_names_open(struct tptrace_names **ret_names, struct tp_strings *strings,
+                       const char *path, const uint8_t *expect_uuid, bool want_shapes,
+                       struct tp_diag *diag);
+void tptrace_names_close(struct tptrace_names *names);
+
+/** tptrace_names_stream - for the stack machines; any number of threads */
+const struct tp_stream_names *tptrace_names_stream(const struct tptrace_names *names);
+
+/** tptrace_names_shapes - string id of the shapes of name @id, TP_STRING_LIST for none */
+uint32_t tptrace_names_shapes(const struct tptrace_names *names, uint32_t id);
+
+/** tptrace_names_file - what was read, NULL nothing */
+const struct tp_names *tptrace_names_file(const struct tptrace_names *names);
+
+/** tptrace_names_bytes - size of the file */
+uint64_t tptrace_names_bytes(const struct tptrace_names *names);
+
+/** tptrace_names_unknown - ids that were asked for and not there */
+uint32_t tptrace_names_unknown(const struct tptrace_names *names);
+
+/** tptrace_name_is_filtered - does the reference make no event of this name? */
+bool tptrace_name_is_filtered(const char *text, size_t size);
+
+#endif

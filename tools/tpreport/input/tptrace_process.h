@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * One process's directory: what it says of itself, and where on disk each stretch of each track is.
+ */
+#ifndef TP_INPUT_TPTRACE_PROCESS_H
+#define TP_INPUT_TPTRACE_PROCESS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "input/tptrace_join.h"
+#include "input/tptrace_meta.h"
+#include "model/stream.h"
+
+enum tptrace_state {
+    TPTRACE_ENDED,   /* there is an end line */
+    TPTRACE_DIED,    /* none, and the process is gone */
+    TPTRACE_RUNNING, /* none, and it runs on this machine */
+};
+
+struct tptrace_segment {
+    uint32_t number;
+    int fd; /* -1: opened when it is needed */
+    uint64_t size, blocks;
+};
+
+struct tptrace_track {
+    uint32_t track, tid;
+    size_t first_piece, piece_count;
+    struct tptrace_join join;
+    uint64_t dropped;    /* records that found no room, as ring or end line say */
+    uint64_t last_ticks; /* 0: it has no records */
+};
+
+/* Numbers that a report's head and `info` show; sums over tracks. */
+struct tptrace_totals {
+    uint64_t disk_bytes, block_bytes, blocks;
+    uint64_t block_slots, ring_slots; /* read from there, each counted once */
+    uint64_t rings;
+    uint64_t evicted_slots, missing_slots, gaps;
+    uint64_t damaged_blocks, damaged_slots, damaged_bytes, torn_tails, unreadable_files;
+    uint64_t double_slots;
+    uint64_t unknown_records;
+    uint64_t
+        lost_records; /* the larger of what `lost` records and what rings or the end line say */
+    uint64_t dropped_elsewhere; /* `drop` lines of meta.jsonl without a track */
+    struct tp_stream_counts stream;
+    uint64_t async_ranges, async_unfinished, async_without_begin;
+};
+
+/* What went wrong, each with its place; the first ones are kept. */
+struct tptrace_troubles {
+    struct tp_diag *items;
+    size_t kept, limit;
+    uint64_t count;
+    pthread_mutex_t lock;
+};
+
+struct tptrace_process {
+    char *dir;
+    struct tptrace_meta meta;
+    enum tptrace_state state;
+    struct tptrace_segment *segments;
+    size_t segment_count;
+    struct tptrace_track *tracks;
+    size_t track_count;
+    struct tptrace_piece *pieces; /* by track and slot */
+    size_t piece_count;
+    uint64_t *ring_slots; /* what is left in rings, one ring behind the other */
+    uint64_t ring_slot_count;
+    uint64_t last_ticks; /* of all records and the end line */
+    struct tp_clock clock;
+    struct tptrace_totals totals;
+    struct tptrace_troubles troubles;
+};
+
+/**
+ * tptrace_process_open - read the small files and find the blocks
+ * @trouble_limit: how many troubles are kept with their text
+ *
+ * A live process may go on writing: rings are read before segments, so that what leaves a ring is
+ * found in one.
+ *
+ * Context: offline. @process is for tptrace_process_close, whatever is returned.
+ * Return: 0, with troubles noted in the process; negative when there is nothing to read (-ENOMEM,
+ * no meta.jsonl, a newer major version).
+ */
+int tptrace_process_open(struct tptrace_process *process, const char *dir, size_t trouble_limit,
+                         struct tp_diag *diag);
+void tptrace_process_close(struct tptrace_process *process);
+
+/** tptrace_trouble - note a trouble; @file may be NULL when the diag has it. Context: any thread.
+ */
+void tptrace_trouble(struct tptrace_process *process, struct tp_diag *diag, const char *file);
+
+/**
+ * tptrace_process_read_piece - the bytes of a block
+ * @buffer: grown as needed, for free()
+ * Return: bytes read, or negative with @diag filled.
+ */
+int64_t tptrace_process_read_piece(struct tptrace_process *process,
+                                   const struct tptrace_piece *piece, void **buffer,
+                                   size_t *capacity, struct tp_diag *diag);
+
+/** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
+void tptrace_segment_path(char *path, const struct tptrace_process *process,
+                          const struct tptrace_segment *segment);
+
+/** tptrace_process_was_cut - did something make its report less than whole? (A death and eviction
+ * do not.) */
+bool tptrace_process_was_cut(const struct tptrace_process *process);
+
+#endif

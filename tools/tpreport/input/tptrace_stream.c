@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: MIT */
+#include "input/tptrace_stream.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/tptrace_async.h"
+#include "input/tptrace_file.h"
+#include "trace/block.h"
+
+struct run;
+
+/* A track that is being read. */
+struct reading {
+    struct run *run;
+    struct tptrace_source source;
+    const struct tptrace_consumer *consumer; /* of the worker at it */
+    struct tp_stream stream;
+    bool broken; /* a piece could not be read: the next one starts anew */
+};
+
+struct run {
+    struct tptrace_process *process;
+    const struct tptrace_names *names;
+    const struct tptrace_stream_options *options;
+    const struct tptrace_consumer *consumers;
+    uint32_t *order; /* pieces that have something left, each track's in its order */
+    size_t order_count;
+    uint32_t *taken;           /* by track: pieces that are done */
+    uint32_t *left;            /* by track: pieces to come */
+    struct reading **readings; /* by track; NULL before the first and behind the last piece */
+
+    pthread_mutex_t lock; /* what is below, the process's totals, and `taken` */
+    pthread_cond_t turn;
+    size_t next; /* in order */
+    int error;
+    struct tptrace_async_table async;
+    struct tptrace_open_ranges *open;
+};
+
+struct worker {
+    struct run *run;
+    const struct tptrace_consumer *consumer;
+    struct tp_block_decoder *decoder;
+    void *bytes;
+    size_t capacity;
+    pthread_t thread;
+};
+
+unsigned tptrace_worker_count(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return 1;
+    int count = CPU_COUNT(&set);
+    return count < 1 ? 1 : count > 64 ? 64 : (unsigned)count;
+}
+
+/* ---- what comes out of the streams ---- */
+
+/* Keep the earliest ones, sorted. */
+static void keep_open(struct tptrace_open_ranges *open, const struct tptrace_unfinished *range)
+{
+    size_t at = open->kept;
+
+    while (at && open->items[at - 1].start_ns > range->start_ns)
+        at--;
+    if (at == TPTRACE_UNFINISHED_KEPT)
+        return;
+    if (open->kept < TPTRACE_UNFINISHED_KEPT)
+        open->kept++;
+    memmove(&open->items[at + 1], &open->items[at], (open->kept - 1 - at) * sizeof(*range));
+    open->items[at] = *range;
+}
+
+static int take_range(void *context, const struct tp_stream_range *range)
+{
+    struct reading *r = context;
+
+    if (__builtin_expect(range->how == TP_STREAM_UNFINISHED, 0)) {
+        struct tptrace_unfinished item = {.name = range->name->name,
+                                          .tid = r->source.track->tid,
+                                          .start_ns = range->start_ns,
+                                          .class_ = range->class_};
+        pthread_mutex_lock(&r->run->lock);
+        keep_open(r->run->open, &item);
+        pthread_mutex_unlock(&r->run->lock);
+    }
+    if (!r->consumer->range)
+        return 0;
+    return r->consumer->range(r->consumer->context, &r->source, range);
+}
+
+static const struct tp_stream_name *async_name(const struct run *run, const uint64_t *record)
+{
+    const struct tp_stream_names *names = tptrace_names_stream(run->names);
+    uint32_t id = tp_slot_argument(record);
+    bool nvtx = (record[5] & 0xff) == TP_CLASS_NVTX;
+    const struct tp_stream_name *name =
+        id < names->count ? (nvtx ? names->nvtx : names->plain)[id] : NULL;
+
+    return name ? name : names->unknown(names->context, id);
+}
+
+/* @end is NULL for a range without one. */
+static int deliver_async(struct run *run, const struct tptrace_source *source,
+                         const struct tptrace_consumer *consumer,
+                         const struct tptrace_async_half *begin,
+                         const struct tptrace_async_half *end, int64_t last_ns)
+{
+    const struct tptrace_track *tracks = run->process->tracks;
+    struct tptrace_async async = {
+        .name = async_name(run, begin->record),
+        .start_ns = begin->ns,
+        .end_ns = end ? end->ns : last_ns,
+        .sequence = begin->sequence,
+        .tid = tracks[begin->track].tid,
+        .end_tid = tracks[end ? end->track : begin->track].tid,
+        .how = end ? TP_STREAM_ENDED : TP_STREAM_UNFINISHED,
+    };
+
+    memcpy(async.record, begin->record, sizeof(async.record));
+    if (async.end_ns < async.start_ns)
+        async.end_ns = async.start_ns;
+    const struct tptrace_stream_options *options = run->options;
+    if (options->window_count &&
+        !tp_stream_in_windows(options->windows, options->window_count, async.start_ns))
+        return 0;
+    if (async.name->filtered || !consumer->async)
+        return 0;
+    return consumer->async(consumer->context, source, &async);
+}
+
+static int take_point(void *context, const uint64_t *record, int64_t ns, uint64_t sequence)
+{
+    struct reading *r = context;
+    struct run *run = r->run;
+    unsigned kind = tp_slot_kind(record);
+    struct tptrace_async_half half = {.id = record[4],
+                                      .is_end = kind == TP_EVENT_ASYNC_END,
+                                      .ns = ns,
+                                      .sequence = sequence,
+                                      .track = (size_t)(r->source.track - run->process->tracks)};
+    struct tptrace_async_half other;
+
+    if (kind == TP_EVENT_MEMORY)
+        return 0;
+    memcpy(half.record, record, tp_kind_slots(kind) * TP_SLOT_BYTES);
+    pthread_mutex_lock(&run->lock);
+    int matched = tptrace_async_match(&run->async, &half, &other);
+    run->process->totals.async_ranges += matched == 1;
+    run->process->totals.async_without_begin += matched == -TP_ELIMIT;
+    pthread_mutex_unlock(&run->lock);
+    if (matched != 1)
+        return matched == -TP_ELIMIT ? 0 : matched;
+    return half.is_end ? deliver_async(run, &r->source, r->consumer, &other, &half, 0)
+                       : deliver_async(run, &r->source, r->consumer, &half, &other, 0);
+}
+
+/* ---- one piece ---- */
+
+static int start_reading(struct run *run, uint32_t track, uint64_t ticks,
+                         struct reading **ret_reading)
+{
+    struct reading *r = run->readings[track];
+
+    if (r) {
+        *ret_reading = r;
+        return 0;
+    }
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return -ENOMEM;
+    r->run = run;
+    r->source = (struct tptrace_source){
+        .process = run->process,
+        .track = &run->process->tracks[track],
+        .names = run->names,
+        .ordinal = run->options->first_ordinal + track,
+        .user = run->options->user,
+    };
+    struct tp_stream_config config = {
+        .clock = &run->process->clock,
+        .names = tptrace_names_stream(run->names),
+        .fold = run->options->fold,
+        .windows = run->options->windows,
+        .window_count = run->options->window_count,
+        .context = r,
+        .range = take_range,
+        .point = take_point,
+    };
+    tp_stream_init(&r->stream, &config, ticks);
+    *ret_reading = run->readings[track] = r;
+    return 0;
+}
+
+static void add_track_totals(struct run *run, const struct reading *r)
+{
+    struct tptrace_totals *totals = &run->process->totals;
+    const struct tp_stream_counts *counts = &r->stream.counts;
+    uint64_t dropped = r->source.track->dropped;
+
+    pthread_mutex_lock(&run->lock);
+    tp_stream_add_counts(&totals->stream, counts);
+    totals->lost_records += counts->lost_records > dropped ? counts->lost_records : dropped;
+    pthread_mutex_unlock(&run->lock);
+}
+
+static int finish_reading(struct run *run, uint32_t track)
+{
+    struct reading *r = run->readings[track];
+    int error = tp_stream_finish(&r->stream, run->process->last_ticks);
+
+    add_track_totals(run, r);
+    tp_stream_fini(&r->stream);
+    free(r);
+    run->readings[track] = NULL;
+    return error;
+}
+
+/* Slots of the records that another piece has; they end with a record. */
+static bool find_skip(const uint64_t *slots, uint32_t count, uint32_t skip)
+{
+    uint32_t at = 0;
+
+    while (at < skip && at < count)
+        at += tp_kind_slots(tp_slot_kind(slots + (size_t)at * TP_SLOT_WORDS));
+    return at == skip;
+}
+
+static void lose_piece(struct run *run, const struct tptrace_piece *piece, struct tp_diag *diag)
+{
+    struct tptrace_process *process = run->process;
+    char path[TPTRACE_PATH_MAX];
+
+    tptrace_segment_path(path, process, &process->segments[piece->segment]);
+    tptrace_trouble(process, diag, path);
+    pthread_mutex_lock(&run->lock);
+    process->totals.damaged_blocks++;
+    process->totals.damaged_slots += piece->slots - piece->skip;
+    process->totals.block_slots -= piece->slots - piece->skip;
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* Return: 1 with a block, 0 when it is damaged (noted), negative to stop. */
+static int decode_piece(struct worker *w, const struct tptrace_piece *piece,
+                        struct tp_block *ret_block)
+{
+    struct run *run = w->run;
+    struct tp_diag diag;
+    int64_t n = tptrace_process_read_piece(run->process, piece, &w->bytes, &w->capacity, &diag);
+
+    int error =
+        n < 0 ? (int)n
+              : tp_block_decode(w->decoder, w->bytes, (uint64_t)n, piece->offset, ret_block, &diag);
+    if (!error && piece->skip &&
+        (ret_block->unknown_records ||
+         !find_skip(ret_block->slots, ret_block->slot_count, piece->skip)))
+        error = tp_diag_fail(
+            &diag, -TP_ECORRUPT, piece->offset + 24,
+            "block from slot %llu overlaps the one before it by %u slots, which end in a record",
+            (unsigned long long)piece->first_slot, piece->skip);
+    if (!error)
+        return 1;
+    lose_piece(run, piece, &diag);
+    return error == -ENOMEM ? error : 0;
+}
+
+static void note_difference(struct run *run, const struct tptrace_piece *piece, const char *what,
+                            uint64_t found, uint64_t expected)
+{
+    char path[TPTRACE_PATH_MAX];
+    struct tp_diag diag;
+
+    tp_diag_fail(&diag, -TP_ECORRUPT, piece->offset,
+                 "block of track %u from slot %llu: %s %llu, expected %llu",
+                 run->process->tracks[piece->track].track, (unsigned long long)piece->first_slot,
+                 what, (unsigned long long)found, (unsigned long long)expected);
+    tptrace_segment_path(path, run->process, &run->process->segments[piece->segment]);
+    tptrace_trouble(run->process, &diag, path);
+}
+
+/* @lost_before, @open_fits: before the block was fed, unless it begins anew. */
+static void verify_block(struct run *run, const struct reading *r,
+                         const struct tptrace_piece *piece, const struct tp_block *block,
+                         uint64_t lost_before, bool open_fits)
+{
+    uint64_t lost = r->stream.counts.lost_records - lost_before;
+
+    if (!open_fits)
+        note_difference(run, piece,
+                        "ranges open at its start are not those of the records before; open slots",
+                        block->open_slots, r->stream.depth);
+    if (block->unknown_records || piece->skip)
+        return;
+    if (r->stream.ticks != block->header.last_ticks)
+        note_difference(run, piece, "last time", block->header.last_ticks, r->stream.ticks);
+    if ((lost < UINT32_MAX ? lost : UINT32_MAX) != block->header.lost)
+        note_difference(run, piece, "records lost", block->header.lost, lost);
+}
+
+static int feed_block(struct run *run, struct reading *r, const struct tptrace_piece *piece,
+                      const struct tp_block *block)
+{
+    uint64_t lost = r->stream.counts.lost_records;
+    bool verify = run->options->verify, open_fits = true;
+    int error = 0;
+
+    if (piece->gap || r->broken)
+        error = tp_stream_restart(&r->stream, block->open, block->open_slots,
+                                  block->header.first_ticks);
+    else if (verify)
+        open_fits = tp_stream_has_open(&r->stream, block->open, block->open_slots);
+    r->broken = false;
+    if (block->unknown_records) {
+        pthread_mutex_lock(&run->lock);
+        run->process->totals.unknown_records += block->unknown_records;
+        pthread_mutex_unlock(&run->lock);
+    }
+    if (error)
+        return error;
+    error = tp_stream_feed(&r->stream, block->slots + (size_t)piece->skip * TP_SLOT_WORDS,
+                           block->slot_count - piece->skip);
+    if (verify && !error)
+        verify_block(run, r, piece, block, lost, open_fits);
+    return error;
+}
+
+static int feed_ring(struct run *run, struct reading *r, const struct tptrace_piece *piece)
+{
+    const uint64_t *slots = run->process->ring_slots + piece->offset * TP_SLOT_WORDS;
+    int error = 0;
+
+    if (piece->gap || r->broken)
+        error = tp_stream_restart(&r->stream, NULL, 0, piece->first_ticks);
+    r->broken = false;
+    return error ? error : tp_stream_feed(&r->stream, slots, piece->slots);
+}
+
+/* Wait until all pieces before this one on its track are done. Return: false when the run has
+ * failed. */
+static bool wait_for_turn(struct run *run, uint32_t track, uint32_t turn)
+{
+    pthread_mutex_lock(&run->lock);
+    while (run->taken[track] != turn && !run->error)
+        pthread_cond_wait(&run->turn, &run->lock);
+    bool go = !run->error;
+    pthread_mutex_unlock(&run->lock);
+    return go;
+}
+
+static void end_turn(struct run *run, uint32_t track, int error)
+{
+    pthread_mutex_lock(&run->lock);
+    run->taken[track]++;
+    if (error && !run->error)
+        run->error = error;
+    pthread_cond_broadcast(&run->turn);
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* @turn: the piece's number among those of its track. */
+static int read_piece(struct worker *w, const struct tptrace_piece *piece, uint32_t turn)
+{
+    struct run *run = w->run;
+    struct tp_block block;
+    struct reading *r = NULL;
+    bool ring = piece->segment == TPTRACE_RING;
+    int error = 0, decoded = ring ? 1 : decode_piece(w, piece, &block);
+
+    if (!wait_for_turn(run, piece->track, turn))
+        return -ECANCELED;
+    if (decoded < 0)
+        error = decoded;
+    if (!error)
+        error = start_reading(run, piece->track, piece->first_ticks, &r);
+    if (!error) {
+        r->consumer = w->consumer;
+        r->broken |= !decoded;
+        if (ring)
+            error = feed_ring(run, r, piece);
+        else if (decoded)
+            error = feed_block(run, r, piece, &block);
+        if (error == -TP_ECORRUPT) /* records that a decoder lets pass and no ring check does */
+            error = 0;
+    }
+    if (!error && turn + 1 == run->left[piece->track])
+        error = finish_reading(run, piece->track);
+    end_turn(run, piece->track, error);
+    return error;
+}
+
+/* ---- all pieces ---- */
+
+/* The next piece and its turn. Return: false when there is none. */
+static bool take_next(struct run *run, uint32_t *ret_piece, uint32_t *turns, uint32_t *ret_turn)
+{
+    bool more = false;
+
+    pthread_mutex_lock(&run->lock);
+    if (run->next < run->order_count && !run->error) {
+        *ret_piece = run->order[run->next++];
+        *ret_turn = turns[run->process->pieces[*ret_piece].track]++;
+        more = true;
+    }
+    pthread_mutex_unlock(&run->lock);
+    return more;
+}
+
+static void *work(void *argument)
+{
+    struct worker *w = argument;
+    struct run *run = w->run;
+    uint32_t piece, turn;
+
+    while (take_next(run, &piece, run->left + run->process->track_count, &turn)) {
+        if (read_piece(w, &run->process->pieces[piece], turn))
+            break;
+    }
+    return NULL;
+}
+
+static int compare_found(const void *a, const void *b, void *context)
+{
+    const struct tptrace_piece *pieces = context;
+    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+
+    if (pieces[i].order != pieces[j].order)
+        return pieces[i].order < pieces[j].order ? -1 : 1;
+    return i < j ? -1 : 1;
+}
+
+/* Pieces in the order in which they were found, but each track's in its own order. */
+static int make_order(struct run *run)
+{
+    const struct tptrace_process *p = run->process;
+    uint32_t *given = calloc(p->track_count + 1, sizeof(*given));
+
+    if (!given)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->piece_count; i++)
+        run->order[i] = (uint32_t)i;
+    if (p->piece_count)
+        qsort_r(run->order, p->piece_count, sizeof(*run->order), compare_found, p->pieces);
+    for (size_t i = 0; i < p->piece_count; i++) {
+        uint32_t track = p->pieces[run->order[i]].track;
+        uint32_t piece = (uint32_t)(p->tracks[track].first_piece + given[track]++);
+        if (run->left[track] == UINT32_MAX)
+            continue;
+        run->order[run->order_count++] = piece;
+        run->left[track]++;
+    }
+    free(given);
+    return 0;
+}
+
+static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
+{
+    const char *wanted = run->options->thread;
+    const struct tptrace_meta_track *said =
+        tptrace_meta_find_track(&run->process->meta, track->track);
+    char *end;
+
+    if (!wanted)
+        return true;
+    unsigned long tid = strtoul(wanted, &end, 10);
+    if (end != wanted && !*end && tid == track->tid)
+        return true;
+    return said && said->name && !strcmp(said->name, wanted);
+}
+
+static int run_init(struct run *run)
+{
+    const struct tptrace_process *p = run->process;
+
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_cond_init(&run->turn, NULL);
+    run->order = malloc((p->piece_count + 1) * sizeof(*run->order));
+    run->taken = calloc(p->track_count + 1, sizeof(*run->taken));
+    run->left = calloc(2 * p->track_count + 1, sizeof(*run->left)); /* and the turns given out */
+    run->readings = calloc(p->track_count + 1, sizeof(struct reading *));
+    if (!run->order || !run->taken || !run->left || !run->readings)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->track_count; i++) {
+        if (!thread_is_wanted(run, &p->tracks[i]))
+            run->left[i] = UINT32_MAX;
+    }
+    return make_order(run);
+}
+
+static void run_fini(struct run *run)
+{
+    for (size_t i = 0; run->readings && i < run->process->track_count; i++) {
+        if (run->readings[i])
+            tp_stream_fini(&run->readings[i]->stream);
+        free(run->readings[i]);
+    }
+    tptrace_async_fini(&run->async);
+    free(run->order);
+    free(run->taken);
+    free(run->left);
+    free(run->readings);
+    pthread_cond_destroy(&run->turn);
+    pthread_mutex_destroy(&run->lock);
+}
+
+static int finish_async(struct run *run)
+{
+    struct tptrace_process *p = run->process;
+    const struct tptrace_async_half *half;
+    size_t cursor = 0, at = 0;
+    int error = 0;
+
+    if (!run->async.used)
+        return 0;
+    int64_t last_ns = tp_clock_ns(&p->clock, &cursor, p->last_ticks);
+    while (!error && (half = tptrace_async_next(&run->async, &at))) {
+        if (half->is_end) {
+            p->totals.async_without_begin++;
+            continue;
+        }
+        struct tptrace_source source = {.process = p,
+                                        .track = &p->tracks[half->track],
+                                        .names = run->names,
+                                        .ordinal = run->options->first_ordinal + half->track,
+                                        .user = run->options->user};
+        struct tptrace_unfinished item = {.name = async_name(run, half->record)->name,
+                                          .tid = source.track->tid,
+                                          .start_ns = half->ns};
+        p->totals.async_unfinished++;
+        keep_open(run->open, &item);
+        error = deliver_async(run, &source, &run->consumers[0], half, NULL, last_ns);
+    }
+    return error;
+}
+
+static int run_workers(struct run *run)
+{
+    unsigned wanted = run->options->workers, started = 0;
+    struct worker workers[64] = {0};
+
+    if (wanted > 64)
+        wanted = 64;
+    if (wanted > run->order_count)
+        wanted = run->order_count ? (unsigned)run->order_count : 1;
+    for (unsigned i = 0; i < wanted; i++) {
+        struct worker *w = &workers[i];
+        *w = (struct worker){
+            .run = run, .consumer = &run->consumers[i], .decoder = tp_block_decoder_create()};
+        if (!w->decoder)
+            break;
+        started++;
+    }
+    unsigned threads = 0;
+    for (unsigned i = 1;
+         i < started && !pthread_create(&workers[i].thread, NULL, work, &workers[i]); i++)
+        threads = i;
+    if (started)
+        work(&workers[0]);
+    for (unsigned i = 1; i <= threads; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (unsigned i = 0; i < wanted; i++) {
+        tp_block_decoder_destroy(workers[i].decoder);
+        free(workers[i].bytes);
+    }
+    return started ? run->error : -ENOMEM;
+}
+
+/* Tracks that lost all they had. */
+static void count_empty_tracks(struct run *run)
+{
+    for (size_t i = 0; i < run->process->track_count; i++) {
+        if (!run->left[i])
+            run->process->totals.lost_records += run->process->tracks[i].dropped;
+    }
+}
+
+int tptrace_stream_process(struct tptrace_process *process, const struct tptrace_names *names,
+                           const struct tptrace_stream_options *options,
+                           const struct tptrace_consumer *consumers,
+                           struct tptrace_open_ranges *ret_open)
+{
+    struct run run = {.process = process,
+                      .names = names,
+                      .options = options,
+                      .consumers = consumers,
+                      .open = ret_open};
+
+    *ret_open = (struct tptrace_open_ranges){0};
+    int error = run_init(&run);
+    if (!error)
+        error = run_workers(&run);
+    if (!error)
+        error = finish_async(&run);
+    if (!error)
+        count_empty_tracks(&run);
+    for (unsigned i = 0; i < options->workers && !error; i++) {
+        if (consumers[i].end_process)
+            error = consumers[i].end_process(consumers[i].context);
+    }
+    run_fini(&run);
+    return error;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ * One process's records through the stack machines, on all cores.
+ *
+ * Workers take pieces (blocks, ring remains) in the order of the files, which is about the order of
+ * time, each decodes its piece and then waits for its turn on the piece's track. Nobody waits for a
+ * piece that was taken later, so there is no deadlock; no more pieces are in memory than there are
+ * workers. */
+#ifndef TP_INPUT_TPTRACE_STREAM_H
+#define TP_INPUT_TPTRACE_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "input/tptrace_names.h"
+#include "input/tptrace_process.h"
+#include "model/stream.h"
+
+/* Where a range comes from. */
+struct tptrace_source {
+    const struct tptrace_process *process;
+    const struct tptrace_track *track;
+    const struct tptrace_names *names;
+    uint64_t ordinal; /* of the track in the whole run */
+    uint64_t user;    /* of the process: what the caller gave */
+};
+
+/* A range that may have ended on another thread. */
+struct tptrace_async {
+    uint64_t record[TP_STREAM_WORDS]; /* its begin */
+    const struct tp_stream_name *name;
+    int64_t start_ns, end_ns;
+    uint64_t sequence;
+    uint32_t tid, end_tid;
+    uint8_t how; /* enum tp_stream_end */
+};
+
+/* Who takes what comes out; one per worker. Any of the functions may be NULL. Return: 0, or
+ * negative to stop. */
+struct tptrace_consumer {
+    void *context;
+    int (*range)(void *context, const struct tptrace_source *source,
+                 const struct tp_stream_range *range);
+    int (*async)(void *context, const struct tptrace_source *source,
+                 const struct tptrace_async *async);
+    int (*end_process)(
+        void *context); /* the process and its names go away; by one thread for all workers */
+};
+
+struct tptrace_unfinished {
+    uint32_t name; /* string id */
+    uint32_t tid;
+    int64_t start_ns;
+    uint8_t class_;
+};
+
+#define TPTRACE_UNFINISHED_KEPT 32
+
+/* The outermost ranges that were open at the end, earliest first. */
+struct tptrace_open_ranges {
+    struct tptrace_unfinished items[TPTRACE_UNFINISHED_KEPT];
+    size_t kept;
+};
+
+struct tptrace_stream_options {
+    bool fold;
+    const struct tp_stream_window *windows;
+    size_t window_count;
+    const char *thread;     /* a tid in decimal or a thread's name; NULL all */
+    uint64_t first_ordinal; /* of the process's first track */
+    uint64_t user;
+    unsigned workers; /* at least 1 */
+    bool verify; /* what blocks say of themselves against what is in them: differences are troubles
+                  */
+};
+
+/**
+ * tptrace_stream_process - all records of a process, once
+ * @process: its clock is fitted; totals and troubles are added to
+ * @consumers: options->workers of them
+ * @ret_open: ranges that were open at the end
+ *
+ * Context: offline.
+ * Return: 0 (damage is noted in the process), -ENOMEM, or what a consumer returned.
+ */
+int tptrace_stream_process(struct tptrace_process *process, const struct tptrace_names *names,
+                           const struct tptrace_stream_options *options,
+                           const struct tptrace_consumer *consumers,
+                           struct tptrace_open_ranges *ret_open);
+
+/** tptrace_worker_count - one per core that we may use, at most 64 */
+unsigned tptrace_worker_count(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/event_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+void tp_event_list_init(struct tp_event_list *list, struct tp_strings *strings,
+                        struct tp_stacks *stacks)
+{
+    memset(list, 0, sizeof(*list));
+    list->strings = strings;
+    list->stacks = stacks;
+}
+
+void tp_event_list_fini(struct tp_event_list *list)
+{
+    free(list->events);
+    free(list->kernels);
+    memset(list, 0, sizeof(*list));
+}
+
+/* Room for one more item of @size bytes in an array of 32-bit counts. */
+static int grow(void **items, uint32_t *capacity, size_t size)
+{
+    uint32_t wanted = *capacity ? *capacity * 2 : 256;
+
+    if (wanted > 1u << 31)
+        return -TP_ELIMIT;
+    void *larger = realloc(*items, wanted * size);
+    if (!larger)
+        return -ENOMEM;
+    *items = larger;
+    *capacity = wanted;
+    return 0;
+}
+
+int tp_event_list_append(struct tp_event_list *list, const struct tp_function_event *event)
+{
+    if (list->count == list->capacity) {
+        void *events = list->events;
+        int result = grow(&events, &list->capacity, sizeof(*list->events));
+        if (result < 0)
+            return result;
+        list->events = events;
+    }
+    list->events[list->count] = *event;
+    list->events[list->count].first_kernel = list->kernel_count;
+    list->events[list->count].kernel_count = 0;
+    list->count++;
+    return 0;
+}
+
+int tp_event_list_append_kernel(struct tp_event_list *list, const struct tp_kernel *kernel)
+{
+    if (list->kernel_count == list->kernel_capacity) {
+        void *kernels = list->kernels;
+        int result = grow(&kernels, &list->kernel_capacity, sizeof(*list->kernels));
+        if (result < 0)
+            return result;
+        list->kernels = kernels;
+    }
+    list->kernels[list->kernel_count++] = *kernel;
+    list->events[list->count - 1].kernel_count++;
+    return 0;
+}
+
+uint32_t tp_event_list_next(const struct tp_event_list *list, uint32_t index)
+{
+    while (index < list->count && list->events[index].flags & TP_EVENT_FOLDED)
+        index++;
+    return index;
+}
+
+struct tp_number tp_event_list_self_cpu_time(const struct tp_event_list *list)
+{
+    struct tp_number sum = tp_number_integer(0);
+
+    for (uint32_t i = tp_event_list_next(list, 0); i < list->count;
+         i = tp_event_list_next(list, i + 1))
+        sum = tp_number_add(sum, tp_event_get(&list->events[i], TP_EVENT_SELF_CPU_TIME));
+    return sum;
+}

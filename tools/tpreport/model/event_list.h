@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_MODEL_EVENT_LIST_H
+#define TP_MODEL_EVENT_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/function_event.h"
+#include "model/stacks.h"
+#include "model/strings.h"
+
+/* Events in list order with the settings they were recorded under. */
+struct tp_event_list {
+    struct tp_strings *strings; /* borrowed; outlive the list */
+    struct tp_stacks *stacks;
+    struct tp_function_event *events;
+    struct tp_kernel *kernels;
+    uint32_t count, capacity; /* events, folded ones included */
+    uint32_t kernel_count, kernel_capacity;
+    uint32_t use_device; /* string id; TP_STRING_NONE = None */
+    uint32_t tree_count; /* events before this one have their tree (tp_tree_build) */
+    bool is_nested; /* events without a tree have their parents: nothing is learnt from times */
+    bool profile_memory;
+    bool with_flops;
+};
+
+/**
+ * tp_event_list_init - an empty list over these pools
+ * tp_event_list_fini - frees the events and kernels, not the pools; takes a zeroed list as well
+ * Context: offline; a list belongs to one thread at a time.
+ */
+void tp_event_list_init(struct tp_event_list *list, struct tp_strings *strings,
+                        struct tp_stacks *stacks);
+void tp_event_list_fini(struct tp_event_list *list);
+
+/**
+ * tp_event_list_append - add a copy of an event at the end
+ * tp_event_list_append_kernel - credit device work to the event appended last
+ * Return: 0, -ENOMEM, or -TP_ELIMIT (2^31 of them).
+ */
+int tp_event_list_append(struct tp_event_list *list, const struct tp_function_event *event);
+int tp_event_list_append_kernel(struct tp_event_list *list, const struct tp_kernel *kernel);
+
+/** tp_event_list_next - index of the first event at or behind @index that is not folded, or
+ * list->count */
+uint32_t tp_event_list_next(const struct tp_event_list *list, uint32_t index);
+
+/** tp_event_list_self_cpu_time - the sum of self CPU times in list order; needs tp_tree_times */
+struct tp_number tp_event_list_self_cpu_time(const struct tp_event_list *list);
+
+#endif

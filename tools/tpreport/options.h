@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_OPTIONS_H
+#define TP_OPTIONS_H
+
+#include "base/error.h"
+#include "input/selection.h"
+#include "model/averages.h"
+#include "model/buffer.h"
+#include "view/view.h"
+
+enum tp_command_id {
+#define TP_COMMAND(id, name, function, subject, help) TP_COMMAND_##id,
+#include "commands.def"
+#undef TP_COMMAND
+    TP_COMMANDS
+};
+
+/* The command line, read. Strings point into argv. */
+struct tp_options {
+    enum tp_command_id command;
+    const char *const *inputs; /* points into the array given to tp_options_parse */
+    int input_count;
+    const char *sort_by; /* NULL: list order */
+    const char *format;  /* NULL: the command's default; these two likewise */
+    const char *style;
+    const char *output_path; /* NULL: standard output */
+    bool of_averages;
+    bool compact;
+    bool help, version;
+    struct tp_averages_options group;
+    struct tp_selection selection;
+    struct tp_view_options view;
+    char note[160]; /* something to say on stderr that is no error; "" none */
+};
+
+/**
+ * tp_options_parse - read the command line
+ * @argv:  argv[0] is not looked at; the pointers are kept, in their given order
+ * @words: room for @argc pointers, for the inputs; lives as long as @ret_options
+ *
+ * The first word that is no option is a command if it is one's name; behind "--" all are inputs.
+ *
+ * Context: offline, one thread (getopt has globals).
+ * Return: 0, or negative with one explained line in @diag (usage).
+ */
+int tp_options_parse(int argc, char **argv, const char **words, struct tp_options *ret_options,
+                     struct tp_diag *diag);
+
+/** tp_options_help - the text of --help */
+void tp_options_help(struct tp_buffer *out);
+
+/** tp_command_name - as written on the command line */
+const char *tp_command_name(enum tp_command_id id);
+
+#endif

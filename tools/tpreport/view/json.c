@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view.h"
+
+#include "columns.h"
+#include "model/python_text.h"
+
+/* One object: a head, then one row per line. */
+struct json {
+    struct tp_output *output;
+    struct tp_buffer line;
+    size_t rows;
+};
+
+static void put_head(struct json *json, const struct tp_report *report)
+{
+    tp_buffer_string(&json->line, "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
+                                  "\", \"units\": {\"time\": \"us\", \"memory\": \"bytes\"}, ");
+    if (report->recording) {
+        tp_buffer_string(&json->line, "\"recording\": ");
+        tp_buffer_bytes(&json->line, report->recording->bytes, report->recording->size);
+        tp_buffer_string(&json->line, ", ");
+    }
+    tp_buffer_string(&json->line, "\"rows\": [");
+}
+
+static void begin_row(struct json *json, char bracket)
+{
+    if (json->rows++)
+        tp_buffer_char(&json->line, ',');
+    tp_buffer_char(&json->line, '\n');
+    tp_buffer_char(&json->line, bracket);
+}
+
+static void end_row(struct json *json, char bracket)
+{
+    tp_buffer_char(&json->line, bracket);
+    tp_output_buffer(json->output, &json->line);
+    tp_buffer_reset(&json->line);
+}
+
+static void put_foot(struct json *json)
+{
+    tp_buffer_string(&json->line, "\n]}\n");
+    tp_output_buffer(json->output, &json->line);
+    tp_buffer_fini(&json->line);
+}
+
+static void put_key(struct tp_buffer *out, const char *key, bool first)
+{
+    tp_buffer_format(out, "%s\"%s\":", first ? "" : ",", key);
+}
+
+static void put_string(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
+{
+    const struct tp_string *string = tp_strings_get(report->strings, id);
+
+    if (id == TP_STRING_NONE)
+        tp_buffer_string(out, "null");
+    else
+        tp_json_string(out, string->bytes, string->size);
+}
+
+static void put_stack(struct tp_buffer *out, const struct tp_report *report, uint32_t stack,
+                      uint32_t count)
+{
+    tp_buffer_char(out, '[');
+    for (uint32_t i = 0; i < count; i++) {
+        if (i)
+            tp_buffer_char(out, ',');
+        put_string(out, report, tp_stacks_frames(report->stacks, stack)[i]);
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_shapes(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
+{
+    const struct tp_string *text = tp_strings_get(report->strings, id);
+
+    tp_python_to_json(out, text->bytes, text->size);
+}
+
+static void put_value(struct tp_buffer *out, const struct tp_report *report, enum tp_unit unit,
+                      const struct tp_value *value)
+{
+    switch (value->kind) {
+    case TP_VALUE_NONE:
+        tp_buffer_string(out, "null");
+        break;
+    case TP_VALUE_NUMBER:
+        tp_format_json_number(out, value->number);
+        break;
+    case TP_VALUE_STRING:
+        if (unit == TP_UNIT_SHAPES)
+            put_shapes(out, report, value->id);
+        else
+            put_string(out, report, value->id);
+        break;
+    case TP_VALUE_TEXT:
+        tp_buffer_format(out, "\"%s\"", value->text);
+        break;
+    case TP_VALUE_FLAG:
+        tp_buffer_string(out, value->flag ? "true" : "false");
+        break;
+    case TP_VALUE_STACK:
+        put_stack(out, report, value->id, value->count);
+        break;
+    }
+}
+
+/* ---- rows ---- */
+
+static void put_row(struct json *json, const struct tp_report *report, const struct tp_average *row)
+{
+    bool first = true;
+
+    begin_row(json, '{');
+    for (int id = 0; id < TP_COLUMNS; id++) {
+        if (!tp_column_is_shown(id, row->event != NULL))
+            continue;
+        const struct tp_column *column = tp_column_get(id);
+        struct tp_value value = column->value(row);
+        put_key(&json->line, column->name, first);
+        put_value(&json->line, report, column->unit, &value);
+        first = false;
+    }
+    end_row(json, '}');
+}
+
+int tp_json_write_rows(const struct tp_report *report, const struct tp_view_options *options,
+                       struct tp_output *output, struct tp_diag *diag)
+{
+    struct json json = {.output = output};
+    int64_t printed = 0, limit = options->row_limit_given ? options->row_limit : -1;
+    struct tp_average scratch;
+    const struct tp_average *row;
+
+    (void)diag;
+    put_head(&json, report);
+    for (size_t i = 0; !tp_output_failed(output); i++) {
+        row = tp_view_next_row(report, options, limit, &i, &printed, &scratch);
+        if (!row)
+            break;
+        put_row(&json, report, row);
+    }
+    put_foot(&json);
+    return 0;
+}
+
+int tp_json_write_total(const struct tp_report *report, const struct tp_view_options *options,
+                        struct tp_output *output, struct tp_diag *diag)
+{
+    struct tp_view_options all = *options;
+
+    all.row_limit_given = false;
+    all.top_level_events_only = false;
+    return tp_json_write_rows(report, &all, output, diag);
+}
+
+/* ---- tree ---- */
+
+static void put_children(struct tp_buffer *out, const struct tp_event_list *list,
+                         const struct tp_function_event *event)
+{
+    put_key(out, "children", false);
+    tp_buffer_char(out, '[');
+    for (uint32_t i = event->first_child; i != TP_NO_EVENT; i = list->events[i].next_sibling)
+        tp_buffer_format(out, "%s%u", i == event->first_child ? "" : ",", i);
+    tp_buffer_char(out, ']');
+}
+
+static void put_kernels(struct tp_buffer *out, const struct tp_report *report,
+                        const struct tp_function_event *event)
+{
+    put_key(out, "kernels", false);
+    tp_buffer_char(out, '[');
+    for (uint32_t i = 0; i < event->kernel_count; i++) {
+        const struct tp_kernel *kernel = &report->list->kernels[event->first_kernel + i];
+        tp_buffer_string(out, i ? ",[" : "[");
+        put_string(out, report, kernel->name);
+        tp_buffer_format(out, ",%d,", kernel->device);
+        tp_format_json_number(out, kernel->duration);
+        tp_buffer_char(out, ']');
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_time(struct tp_buffer *out, const char *key, struct tp_number number)
+{
+    put_key(out, key, false);
+    tp_format_json_number(out, number);
+}
+
+static void put_node(struct json *json, const struct tp_report *report, uint32_t index)
+{
+    const struct tp_function_event *event = &report->list->events[index];
+    struct tp_buffer *out = &json->line;
+
+    begin_row(json, '{');
+    tp_buffer_format(out, "\"ix\":%u,\"id\":%lld,\"name\":", index, (long long)event->id);
+    put_string(out, report, event->name);
+    put_key(out, "parent", false);
+    if (event->parent == TP_NO_EVENT)
+        tp_buffer_string(out, "null");
+    else
+        tp_buffer_format(out, "%u", event->parent);
+    put_children(out, report->list, event);
+    put_time(out, "cpu_time_total", tp_event_cpu_time_total(event));
+    put_time(out, "self_cpu_time_total", tp_event_get(event, TP_EVENT_SELF_CPU_TIME));
+    put_time(out, "device_time_total", tp_event_get(event, TP_EVENT_DEVICE_TIME));
+    put_time(out, "self_device_time_total", tp_event_get(event, TP_EVENT_SELF_DEVICE_TIME));
+    put_time(out, "self_cpu_memory_usage", tp_event_get(event, TP_EVENT_SELF_CPU_MEMORY));
+    put_time(out, "self_device_memory_usage", tp_event_get(event, TP_EVENT_SELF_DEVICE_MEMORY));
+    if (event->kernel_count)
+        put_kernels(out, report, event);
+    if (tp_stacks_count(report->stacks, event->stack)) {
+        put_key(out, "stack", false);
+        put_stack(out, report, event->stack, tp_stacks_count(report->stacks, event->stack));
+    }
+    end_row(json, '}');
+}
+
+int tp_json_write_tree(const struct tp_report *report, const struct tp_view_options *options,
+                       struct tp_output *output, struct tp_diag *diag)
+{
+    struct json json = {.output = output};
+
+    (void)options;
+    (void)diag;
+    put_head(&json, report);
+    for (size_t i = 0; i < report->count && !tp_output_failed(output); i++)
+        put_node(&json, report, report->order[i]);
+    put_foot(&json);
+    return 0;
+}
+
+/* Position, parent or -1, self CPU and self device time; columns named by place. */
+int tp_json_write_tree_compact(const struct tp_report *report,
+                               const struct tp_view_options *options, struct tp_output *output,
+                               struct tp_diag *diag)
+{
+    struct json json = {.output = output};
+
+    (void)options;
+    (void)diag;
+    put_head(&json, report);
+    for (size_t i = 0; i < report->count && !tp_output_failed(output); i++) {
+        const struct tp_function_event *event = &report->list->events[report->order[i]];
+        begin_row(&json, '[');
+        tp_buffer_format(&json.line, "%u,%lld,", report->order[i],
+                         event->parent == TP_NO_EVENT ? -1LL : (long long)event->parent);
+        tp_format_json_number(&json.line, tp_event_get(event, TP_EVENT_SELF_CPU_TIME));
+        tp_buffer_char(&json.line, ',');
+        tp_format_json_number(&json.line, tp_event_get(event, TP_EVENT_SELF_DEVICE_TIME));
+        end_row(&json, ']');
+    }
+    put_foot(&json);
+    return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_replaceable(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) < 0 ? errno == ENOENT : S_ISREG(st.st_mode);
+}
+
+static int open_temporary(struct tp_output *output, const char *path)
+{
+    if (asprintf(&output->temporary, "%s.XXXXXX", path) < 0) {
+        output->temporary = NULL;
+        return -ENOMEM;
+    }
+    output->fd = mkostemp(output->temporary, O_CLOEXEC);
+    if (output->fd < 0)
+        return -errno;
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(output->fd, 0666 & ~mask);
+    return 0;
+}
+
+int tp_output_open(struct tp_output *output, const char *path, struct tp_diag *diag)
+{
+    int result = 0;
+
+    output->fd = STDOUT_FILENO;
+    output->error = 0;
+    output->path = path;
+    output->temporary = NULL;
+    output->used = 0;
+    if (!path)
+        return 0;
+    if (is_replaceable(path)) {
+        result = open_temporary(output, path);
+    } else {
+        output->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        result = output->fd < 0 ? -errno : 0;
+    }
+    if (result < 0) {
+        free(output->temporary);
+        output->temporary = NULL;
+        tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "can't be written: %s",
+                     tp_error_text(result));
+        tp_diag_at(diag, path);
+    }
+    return result;
+}
+
+static void write_out(struct tp_output *output, const char *bytes, size_t size)
+{
+    while (size && !output->error) {
+        ssize_t done = write(output->fd, bytes, size);
+        if (done < 0 && errno != EINTR)
+            output->error = -errno;
+        if (done > 0) {
+            bytes += done;
+            size -= (size_t)done;
+        }
+    }
+}
+
+void tp_output_bytes(struct tp_output *output, const void *bytes, size_t size)
+{
+    if (size > sizeof(output->bytes) - output->used) {
+        write_out(output, output->bytes, output->used);
+        output->used = 0;
+        if (size > sizeof(output->bytes)) {
+            write_out(output, bytes, size);
+            return;
+        }
+    }
+    memcpy(output->bytes + output->used, bytes, size);
+    output->used += size;
+}
+
+void tp_output_buffer(struct tp_output *output, const struct tp_buffer *buffer)
+{
+    if (buffer->failed && !output->error)
+        output->error = -ENOMEM;
+    if (buffer->size)
+        tp_output_bytes(output, buffer->bytes, buffer->size);
+}
+
+int tp_output_close(struct tp_output *output, bool keep, struct tp_diag *diag)
+{
+    if (keep || !output->path)
+        write_out(output, output->bytes, output->used);
+    if (output->path && close(output->fd) < 0 && !output->error)
+        output->error = -errno;
+    if (output->temporary) {
+        if (keep && !output->error && rename(output->temporary, output->path) < 0)
+            output->error = -errno;
+        if (!keep || output->error)
+            unlink(output->temporary);
+        free(output->temporary);
+        output->temporary = NULL;
+    }
+    if (output->error) {
+        tp_diag_fail(diag, output->error, TP_DIAG_NO_OFFSET, "can't be written: %s",
+                     tp_error_text(output->error));
+        tp_diag_at(diag, output->path ? output->path : "standard output");
+    }
+    return output->error;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ * Where a report goes: standard output, or a file that appears whole or not at all. */
+#ifndef TP_VIEW_OUTPUT_H
+#define TP_VIEW_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "model/buffer.h"
+
+enum { TP_OUTPUT_ROOM = 64 << 10 };
+
+struct tp_output {
+    int fd;
+    int error;        /* first failure, negative; what comes after it is dropped */
+    const char *path; /* NULL: standard output */
+    char *temporary;  /* written instead of @path and renamed at the end; NULL: written directly */
+    size_t used;
+    char bytes[TP_OUTPUT_ROOM];
+};
+
+/**
+ * tp_output_open - start writing
+ * @path: borrowed until close; NULL for standard output. A regular file, or one that does not
+ * exist, is replaced at close; anything else (a pipe, a device) is written directly
+ *
+ * Context: offline, one thread.
+ * Return: 0 or a negative errno, explained in @diag.
+ */
+int tp_output_open(struct tp_output *output, const char *path, struct tp_diag *diag);
+
+/** tp_output_bytes, _buffer - write; failures are kept for close, tp_output_failed tells early */
+void tp_output_bytes(struct tp_output *output, const void *bytes, size_t size);
+void tp_output_buffer(struct tp_output *output, const struct tp_buffer *buffer);
+static inline bool tp_output_failed(const struct tp_output *output)
+{
+    return output->error < 0;
+}
+
+/**
+ * tp_output_close - write out the rest and let the file appear; @keep false throws it away
+ * Return: 0, or the first failure, explained in @diag. A reader that went away is -EPIPE.
+ */
+int tp_output_close(struct tp_output *output, bool keep, struct tp_diag *diag);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+static const struct tp_view views[] = {
+#define TP_VIEW(subject, format, function) {TP_VIEW_##subject, format, function},
+#include "view/views.def"
+#undef TP_VIEW
+};
+
+enum { VIEW_COUNT = sizeof(views) / sizeof(views[0]) };
+
+const struct tp_view *tp_view_find(enum tp_view_subject subject, const char *format,
+                                   struct tp_diag *diag)
+{
+    char known[128];
+    struct tp_text text;
+
+    tp_text_init(&text, known, sizeof(known));
+    for (int i = 0; i < VIEW_COUNT; i++) {
+        if (views[i].subject != subject)
+            continue;
+        if (!format || !strcmp(views[i].format, format))
+            return &views[i];
+        tp_text_format(&text, "%s%s", text.used ? ", " : "", views[i].format);
+    }
+    tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET, "no format '%s' here; there is %s",
+                 format, known);
+    return NULL;
+}
+
+const struct tp_average *tp_view_next_row(const struct tp_report *report,
+                                          const struct tp_view_options *options, int64_t limit,
+                                          size_t *number, int64_t *printed,
+                                          struct tp_average *scratch)
+{
+    for (; *number < report->count && *printed != limit; ++*number) {
+        const struct tp_average *row = tp_report_row(report, *number, scratch);
+        if (options->top_level_events_only && row->flags & TP_EVENT_HAS_PARENT)
+            continue;
+        ++*printed;
+        return row;
+    }
+    return NULL;
+}
