@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "input/decompress.h"
 #include "input/event_list_json.h"
+#include "input/kineto_json.h"
+#include "input/raw_records_json.h"
 
 static const struct tp_input_kind *const kinds[] = {
 #define TP_INPUT_KIND(symbol) &symbol,
@@ -21,14 +24,41 @@ static const struct tp_input_kind *const kinds[] = {
 
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 
-static ptrdiff_t read_some(int fd, void *buffer, size_t size)
+/* Bytes as they stand in the file. */
+static ptrdiff_t read_file(void *context, void *buffer, size_t size)
 {
+    struct tp_input *input = context;
     ssize_t got;
 
     do {
-        got = read(fd, buffer, size);
+        got = read(input->fd, buffer, size);
     } while (got < 0 && errno == EINTR);
-    return got < 0 ? -errno : got;
+    if (got < 0)
+        return -errno;
+    input->file_done += (uint64_t)got;
+    if (input->watch)
+        input->watch->advance(input->watch->context, input->file_done, input->file_size);
+    return got;
+}
+
+static ptrdiff_t read_some(struct tp_input *input, void *buffer, size_t size)
+{
+    if (!input->decompressor)
+        return read_file(input, buffer, size);
+    return tp_decompressor_read(input->decompressor, read_file, input, buffer, size);
+}
+
+static int fill_head(struct tp_input *input, unsigned char *head)
+{
+    while (input->head_size < TP_INPUT_HEAD) {
+        ptrdiff_t got = read_some(input, head + input->head_size, TP_INPUT_HEAD - input->head_size);
+        if (got < 0 && !(input->decompressor && input->head_size))
+            return (int)got;
+        if (got <= 0) /* a damage behind a good beginning shows again when all is read */
+            break;
+        input->head_size += (size_t)got;
+    }
+    return 0;
 }
 
 static int read_head(struct tp_input *input)
@@ -38,16 +68,13 @@ static int read_head(struct tp_input *input)
     if (!head)
         return -ENOMEM;
     input->head = head;
-    while (input->head_size < TP_INPUT_HEAD) {
-        ptrdiff_t got =
-            read_some(input->fd, head + input->head_size, TP_INPUT_HEAD - input->head_size);
-        if (got < 0)
-            return (int)got;
-        if (!got)
-            break;
-        input->head_size += (size_t)got;
-    }
-    return 0;
+    int result = fill_head(input, head);
+    if (!result)
+        result = tp_decompressor_create(head, input->head_size, &input->decompressor);
+    if (result < 0 || !input->decompressor)
+        return result;
+    input->head_size = 0;
+    return fill_head(input, head);
 }
 
 static int open_path(struct tp_input *input)
@@ -63,6 +90,8 @@ static int open_path(struct tp_input *input)
         return -errno;
     if (fstat(input->fd, &st) < 0)
         return -errno;
+    if (S_ISREG(st.st_mode))
+        input->file_size = (uint64_t)st.st_size;
     if (!S_ISDIR(st.st_mode))
         return read_head(input);
     close(input->fd);
@@ -135,6 +164,7 @@ void tp_input_close(struct tp_input *input)
     if (input->path && input->fd >= 0)
         close(input->fd);
     free((void *)input->head);
+    tp_decompressor_destroy(input->decompressor);
     *input = (struct tp_input){.fd = -1};
 }
 
@@ -159,7 +189,7 @@ ptrdiff_t tp_input_read(struct tp_input *input, size_t *offset, void *buffer, si
         *offset += size;
         return (ptrdiff_t)size;
     }
-    ptrdiff_t got = read_some(input->fd, buffer, size);
+    ptrdiff_t got = read_some(input, buffer, size);
     if (got > 0)
         *offset += (size_t)got;
     return got;

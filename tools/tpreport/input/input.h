@@ -15,6 +15,15 @@
 
 enum { TP_INPUT_HEAD = 64 << 10 };
 
+struct tp_decompressor;
+
+/* Who wants to know how far reading has come. */
+struct tp_input_watch {
+    /* @total 0: not known. Called often; bytes are those of the file, compressed or not. */
+    void (*advance)(void *context, uint64_t done, uint64_t total);
+    void *context;
+};
+
 /* One opened input. */
 struct tp_input {
     const struct tp_input_kind *kind;
@@ -22,8 +31,11 @@ struct tp_input {
     const struct tp_selection *selection; /* borrowed */
     int fd;                               /* -1 for a directory */
     bool is_directory;
-    const unsigned char *head; /* the first bytes, already read from @fd */
+    const unsigned char *head; /* the first bytes, already read from @fd and decompressed */
     size_t head_size;
+    struct tp_decompressor *decompressor; /* NULL: the file is not compressed */
+    const struct tp_input_watch *watch;   /* borrowed; NULL: nobody */
+    uint64_t file_done, file_size;        /* bytes; size 0: not known */
     uint64_t
         lost_count; /* what could not be read or was dropped while recording; > 0: exit status 3 */
     char lost_text[256]; /* about the first of it */
@@ -72,8 +84,9 @@ void tp_input_lost(struct tp_input *input, uint64_t count, const char *format, .
     __attribute__((format(printf, 3, 4)));
 
 /**
- * tp_input_read - the next bytes: first the head that was read for probing, then the file
- * Return: bytes read, 0 at the end, or a negative errno.
+ * tp_input_read - the next bytes: first the head that was read for probing, then the file; plain,
+ * however it is compressed
+ * Return: bytes read, 0 at the end, or negative: an errno, -TP_ETRUNCATED, -TP_ECORRUPT.
  */
 ptrdiff_t tp_input_read(struct tp_input *input, size_t *offset, void *buffer, size_t size);
 
