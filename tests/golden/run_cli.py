@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tpreport as a program: exit statuses, streams, files. Prints TAP. usage: run_cli.py TPREPORT"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = sys.argv[1]
+EVENTS = [{"id": i, "name": f"op{i % 50}", "start_us": i * 10.0, "end_us": i * 10.0 + 5} for i in range(5000)]
+
+
+def run(*words, **more):
+    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 30, "text": True, **more}
+    return subprocess.run([PROGRAM, *map(str, words)], **more)
+
+
+def a_whole_report_exits_with_0(case):
+    done = run(case)
+    assert done.returncode == 0 and done.stdout and not done.stderr, done
+
+
+def usage_exits_with_2_and_one_line(case):
+    for words in (["--sort-bye=x"], ["--format=xml"], ["--sort-by=nonsense"], ["--max-name-column-width=0"],
+                  ["stacks", "--metric=x"], ["trace", "--style=x"], ["tree", "--format=repr"]):
+        done = run(*words, case)
+        assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1, (words, done)
+        assert done.stderr.startswith("tpreport: "), done
+
+
+def errors_exit_with_1_and_name_the_file(case):
+    broken = case.with_name("broken.json")
+    broken.write_text(case.read_text()[:-40])
+    for path, text in ((broken, "at byte"), (case.with_name("absent"), "No such file"),
+                       (case.parent / "empty", "no recording in this directory")):
+        done = run(path)
+        assert done.returncode == 1 and not done.stdout, done
+        assert str(path) in done.stderr and text in done.stderr, done
+
+
+def without_input_the_folder_of_TPAGENT_OUT_is_looked_at(case):
+    done = run(env={**os.environ, "TPAGENT_OUT": str(case.parent / "empty")})
+    assert done.returncode == 1 and str(case.parent / "empty") in done.stderr, done
+    done = run(env={"PATH": "/"}, cwd=case.parent / "empty")
+    assert done.returncode == 1 and ".: no recording" in done.stderr, done
+
+
+def a_reader_that_leaves_early_is_no_error(case):
+    process = subprocess.Popen([PROGRAM, "events", "-n", "none", str(case)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert process.wait(30) == 0 and not errors, (process.returncode, errors)
+
+
+def a_full_disk_is_an_error(case):
+    for words in ([case], ["--help"], ["-o", "/dev/full", case]):
+        with open("/dev/full", "wb") as full:
+            done = run(*words, stdout=full)
+        assert done.returncode == 1 and "No space left" in done.stderr, (words, done)
+
+
+def standard_input_is_an_input(case):
+    with open(case) as stream:
+        assert run("-", stdin=stream).stdout == run(case).stdout
+    piped = run("-", input=case.read_text())
+    assert piped.returncode == 0 and piped.stdout == run(case).stdout
+
+
+def a_file_is_replaced_only_by_a_whole_report(case):
+    target = case.with_name("report")
+    target.write_text("old")
+    assert run("-o", target, case.with_name("absent")).returncode == 1
+    assert target.read_text() == "old"
+    done = run("--output", target, case)
+    assert done.returncode == 0 and not done.stdout and target.read_text() == run(case).stdout
+    assert [p.name for p in case.parent.glob("report*")] == ["report"]
+
+
+def several_inputs_make_one_report(case):
+    total = json.loads(run("total", "-f", "json", case, case).stdout)["rows"][0]
+    assert total["count"] == 2 * len(EVENTS) and total["cpu_time_total"] == 2 * 5.0 * len(EVENTS), total
+
+
+def an_unknown_time_unit_is_noted_and_printed_as_it_fits(case):
+    done = run("--time-unit=minutes", case)
+    assert done.returncode == 0 and "minutes" in done.stderr and done.stdout == run(case).stdout, done
+
+
+def a_command_word_can_be_a_file(case):
+    path = case.with_name("tree")
+    path.write_bytes(case.read_bytes())
+    expected = run(case).stdout
+    assert run("./tree", cwd=case.parent).stdout == expected
+    assert run("--", "tree", cwd=case.parent).stdout == expected
+    assert run("averages", "tree", cwd=case.parent).stdout == expected
+
+
+def version_and_help_need_no_input(case):
+    done = run("--version")
+    assert done.returncode == 0 and done.stdout.startswith("tpreport "), done
+    done = run("--help", "--sort-by=x")
+    assert done.returncode == 0 and "--sort-by KEY" in done.stdout, done
+
+
+def tables_are_the_same_in_any_locale(case):
+    env = {**os.environ, "LC_ALL": "de_DE.UTF-8"}
+    assert run(case, env=env).stdout == run(case).stdout
+
+
+TESTS = [a_whole_report_exits_with_0, usage_exits_with_2_and_one_line, errors_exit_with_1_and_name_the_file,
+         without_input_the_folder_of_TPAGENT_OUT_is_looked_at, a_reader_that_leaves_early_is_no_error,
+         a_full_disk_is_an_error, standard_input_is_an_input, a_file_is_replaced_only_by_a_whole_report,
+         several_inputs_make_one_report, an_unknown_time_unit_is_noted_and_printed_as_it_fits,
+         a_command_word_can_be_a_file, version_and_help_need_no_input, tables_are_the_same_in_any_locale]
+
+
+def main():
+    failed = 0
+    for number, test in enumerate(TESTS, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            case = pathlib.Path(folder) / "case.json"
+            (case.parent / "empty").mkdir()
+            case.write_text(json.dumps(EVENTS))
+            try:
+                test(case)
+                print(f"ok {number} - {test.__name__}")
+            except Exception as problem:
+                failed += 1
+                print(f"not ok {number} - {test.__name__}")
+                print("# " + repr(problem)[:500].replace("\n", "\n# "))
+    print(f"1..{len(TESTS)}")
+    return failed > 0
+
+
+sys.exit(main())

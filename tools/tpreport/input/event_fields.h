@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ * The state of reading an event list in JSON, shared by its two halves: event_list_json.c knows the
+ * document and yajl, event_fields.c what an event is made of. */
+#ifndef TP_INPUT_EVENT_FIELDS_H
+#define TP_INPUT_EVENT_FIELDS_H
+
+#include <yajl/yajl_parse.h>
+
+#include "input/input.h"
+#include "model/buffer.h"
+
+enum tp_json_place {
+    TP_JSON_AT_TOP,    /* before the document */
+    TP_JSON_IN_TOP,    /* its object */
+    TP_JSON_IN_LIST,   /* "list": settings */
+    TP_JSON_IN_EVENTS, /* the array of events */
+    TP_JSON_IN_EVENT,
+    TP_JSON_IN_STACK,
+    TP_JSON_IN_SHAPES,
+    TP_JSON_IN_KERNELS,
+    TP_JSON_IN_KERNEL,
+    TP_JSON_IN_SKIPPED, /* below an unknown key */
+    TP_JSON_AT_END,
+};
+
+enum tp_json_type {
+    TP_JSON_NULL,
+    TP_JSON_FLAG,
+    TP_JSON_NUMBER,
+    TP_JSON_STRING,
+    TP_JSON_LIST,
+    TP_JSON_OBJECT
+};
+
+struct tp_json_token {
+    enum tp_json_type type;
+    bool flag;
+    struct tp_number number;
+    const char *text;
+    size_t size;
+};
+
+struct tp_event_field;
+
+struct tp_json_parser {
+    yajl_handle yajl;
+    uint64_t offset; /* of the present chunk */
+    struct tp_event_list *list;
+    const struct tp_selection *selection;
+    struct tp_diag *diag;
+    int result;
+
+    enum tp_json_place place, resume; /* resume: behind TP_JSON_IN_SKIPPED */
+    unsigned depth, skip_depth;
+    bool saw_events;
+    char key[32]; /* in TP_JSON_IN_TOP, TP_JSON_IN_LIST, TP_JSON_IN_KERNEL; "" for one that does not
+                     matter */
+
+    const struct tp_event_field *field; /* of the present event; NULL: unknown */
+    struct tp_function_event event;
+    uint32_t seen; /* bit n: fields[n] was there */
+    uint32_t event_number;
+    bool saw_trace_name, saw_resource;
+
+    struct tp_kernel *kernels;
+    size_t kernel_count, kernel_capacity;
+    unsigned kernel_seen; /* bits: name, device, duration */
+    uint32_t *frames;
+    size_t frame_count, frame_capacity;
+    struct tp_buffer shapes;
+    unsigned shapes_depth;
+};
+
+/** tp_json_offset - bytes of the input behind the present token */
+uint64_t tp_json_offset(const struct tp_json_parser *p);
+
+/*
+ * Context of all: offline, from yajl's callbacks.
+ * Return of all: 1 to go on, 0 to stop, with parser->result and its diag explained.
+ *
+ * tp_json_fail        - stop: what was found, what was expected
+ * tp_json_fail_memory - stop: @code is why there is no room
+ * tp_json_fail_token  - stop: @token is not what was expected
+ * tp_json_take_text   - a string, or null where @nullable, into the pool
+ */
+int tp_json_fail(struct tp_json_parser *p, int code, const char *found, const char *expected);
+int tp_json_fail_memory(struct tp_json_parser *p, int code);
+int tp_json_fail_token(struct tp_json_parser *p, const struct tp_json_token *token,
+                       const char *expected);
+int tp_json_take_text(struct tp_json_parser *p, const struct tp_json_token *token, bool nullable,
+                      uint32_t *ret_id);
+
+/*
+ * tp_json_event_begin, _end - around one event; at its end it joins the list if it is selected
+ * tp_json_event_key   - a key of the event; sets parser->field, NULL for an unknown one
+ * tp_json_event_take  - a value for a known key, in an event or below one
+ * tp_json_event_close - a list or object below an event ends
+ */
+int tp_json_event_begin(struct tp_json_parser *p, const struct tp_json_token *token);
+int tp_json_event_end(struct tp_json_parser *p);
+void tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t size);
+int tp_json_event_take(struct tp_json_parser *p, const struct tp_json_token *token);
+int tp_json_event_close(struct tp_json_parser *p);
+
+#endif
