@@ -2,6 +2,7 @@
 #include "input/json_reader.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,20 +82,22 @@ int tp_json_reader_fail(struct tp_json_reader *reader, int code, const char *for
 
 /* ---- syntax errors ---- */
 
-/* yajl's complaint ("lexical error: invalid char in json text.") without its line end. */
+/* With yajl's complaint ("lexical error: invalid char in json text.") without its line end. */
 static int fail_syntax(struct tp_json_reader *reader)
 {
     unsigned char *message = yajl_get_error(reader->yajl, 0, NULL, 0);
-    int length = message ? (int)strcspn((const char *)message, "\n") : 0;
-    char found[48] = "";
+    int length = message ? (int)strcspn((const char *)message, ".\n") : 0;
+    size_t at = consumed(reader), left = reader->chunk_size - at;
+    char found[64];
     struct tp_text text;
 
     tp_text_init(&text, found, sizeof(found));
-    size_t at = consumed(reader), left = reader->chunk_size - at;
     if (at)
-        tp_text_json(&text, reader->chunk + at - 1, left + 1 < 8 ? left + 1 : 8);
-    tp_json_reader_fail(reader, -TP_ESYNTAX, "%.*s%s%s", length, message ? (char *)message : "",
-                        at ? " At " : "", found);
+        tp_text_json(&text, reader->chunk + at - 1, left < 7 ? left + 1 : 8);
+    else
+        tp_text_string(&text, "something");
+    tp_json_reader_fail(reader, -TP_ESYNTAX, "found %s, expected JSON (%.*s)", found, length,
+                        message ? (char *)message : "");
     yajl_free_error(reader->yajl, message);
     return reader->result;
 }
@@ -163,17 +166,32 @@ int tp_json_reader_feed(struct tp_json_reader *reader, const void *bytes, size_t
     return reader->result;
 }
 
+/* A number behind the document is seen as such only when nothing comes any more. */
+static bool has_trailing_garbage(const struct tp_json_reader *reader)
+{
+    unsigned char *message = yajl_get_error(reader->yajl, 0, NULL, 0);
+    bool garbage = message && strstr((const char *)message, "trailing garbage");
+
+    yajl_free_error(reader->yajl, message);
+    return garbage;
+}
+
 int tp_json_reader_finish(struct tp_json_reader *reader)
 {
     if (reader->result < 0)
         return reader->result;
-    if (yajl_complete_parse(reader->yajl) == yajl_status_ok)
-        return 0;
-    if (reader->result < 0)
+    if (yajl_complete_parse(reader->yajl) == yajl_status_ok || reader->result < 0)
         return reader->result;
-    reader->result = tp_diag_fail(reader->diag, -TP_ETRUNCATED, reader->chunk_offset,
-                                  "line %llu: the text ends in the middle of the document",
-                                  (unsigned long long)reader->line);
+    if (has_trailing_garbage(reader)) {
+        tp_json_reader_fail(reader, -TP_ESYNTAX,
+                            "found more text behind the document, expected "
+                            "its end");
+        return reader->result;
+    }
+    reader->result =
+        tp_diag_fail(reader->diag, -TP_ETRUNCATED, reader->chunk_offset,
+                     "line %llu: found the end of the text, expected the rest of the document",
+                     (unsigned long long)reader->line);
     return reader->result;
 }
 
