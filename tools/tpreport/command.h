@@ -7,6 +7,7 @@
 #include "input/input.h"
 #include "model/report.h"
 #include "options.h"
+#include "progress.h"
 #include "view/output.h"
 
 /* All that one invocation owns. */
@@ -20,6 +21,7 @@ struct tp_run {
     struct tp_event_list list;
     struct tp_input *inputs; /* all open */
     int input_count;
+    struct tp_progress progress;
     struct tp_buffer notes; /* lines for stderr: what was lost */
     bool is_partial;        /* exit status 3 */
 };
