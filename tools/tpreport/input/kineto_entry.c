@@ -122,7 +122,8 @@ static const struct tp_kineto_argument *find_argument(const struct tp_kineto_ent
 static bool is_plain_list(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (!strchr("[]0123456789-, ", text[i]) || !text[i])
+        char c = text[i];
+        if ((c < '0' || c > '9') && c != ',' && c != ' ' && c != '[' && c != ']' && c != '-')
             return false;
     }
     return size && *text == '[';

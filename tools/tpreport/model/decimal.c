@@ -107,10 +107,37 @@ static int to_integer(const struct decimal *d, int64_t shift, int64_t *ret)
     return 0;
 }
 
+/* Up to @fraction digits behind the point, and all within 18, as nearly all numbers are. */
+static bool read_usual(const char *text, size_t size, unsigned fraction, int64_t *ret)
+{
+    static const int64_t powers[] = {1, 10, 100, 1000};
+    uint64_t value = 0;
+    size_t point = size;
+
+    if (!size || size > 19)
+        return false;
+    for (size_t i = 0; i < size; i++) {
+        if (is_digit(text[i]))
+            value = value * 10 + (uint64_t)(text[i] - '0');
+        else if (text[i] == '.' && point == size && i)
+            point = i;
+        else
+            return false;
+    }
+    size_t places = point == size ? 0 : size - point - 1;
+    if (places > fraction || (point < size && !places) ||
+        size - (point < size) + fraction - places > 18)
+        return false;
+    *ret = (int64_t)value * powers[fraction - places];
+    return true;
+}
+
 int tp_decimal_to_ns(const char *text, size_t size, int64_t *ret_ns)
 {
     struct decimal d;
 
+    if (read_usual(text, size, 3, ret_ns))
+        return 0;
     return read_decimal(text, size, &d) ? to_integer(&d, 3, ret_ns) : -TP_ESYNTAX;
 }
 
@@ -118,6 +145,8 @@ int tp_decimal_to_integer(const char *text, size_t size, int64_t *ret)
 {
     struct decimal d;
 
+    if (read_usual(text, size, 0, ret))
+        return 0;
     if (!read_decimal(text, size, &d))
         return -TP_ESYNTAX;
     if (!d.exponent && !d.is_negative && d.digits <= UINT64_MAX) {
