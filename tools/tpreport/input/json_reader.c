@@ -40,8 +40,15 @@ void tp_json_reader_fini(struct tp_json_reader *reader)
 
 static uint64_t count_lines(const unsigned char *bytes, size_t size)
 {
+    enum { BLOCK = 128 };
     uint64_t lines = 0;
 
+    for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK) {
+        uint8_t few = 0; /* narrow sums make wide vectors */
+        for (size_t i = 0; i < BLOCK; i++)
+            few = (uint8_t)(few + (bytes[i] == '\n'));
+        lines += few;
+    }
     for (size_t i = 0; i < size; i++)
         lines += bytes[i] == '\n';
     return lines;

@@ -93,9 +93,16 @@ static int fail_text(struct parser *p, int code, const char *what, const void *b
 
 /* ---- arguments as text ---- */
 
-static bool is_kept_argument(int key)
+/* Only FLOPs of convolutions need more than shapes. */
+static bool is_kept_argument(const struct parser *p)
 {
-    return key == TP_KINETO_INPUT_DIMS || key == TP_KINETO_CONCRETE_INPUTS;
+    const struct tp_kineto_entry *entry = &p->kineto.entry;
+
+    if (p->key != TP_KINETO_CONCRETE_INPUTS)
+        return p->key == TP_KINETO_INPUT_DIMS;
+    return entry->name == TP_STRING_EMPTY || /* comes behind the arguments */
+           !strcmp(tp_strings_get(p->kineto.records.list->strings, entry->name)->bytes,
+                   "aten::conv2d");
 }
 
 static int begin_argument(struct parser *p, const unsigned char *name, size_t size)
@@ -138,7 +145,7 @@ static int end_argument(struct parser *p)
 static bool is_capturing(const struct parser *p)
 {
     return p->place == IN_CAPTURE ||
-           (p->place == IN_ARGS && (p->keeps_all || is_kept_argument(p->key)));
+           (p->place == IN_ARGS && (p->keeps_all || is_kept_argument(p)));
 }
 
 /* A scalar. Within limits or not is found out where lists end. */

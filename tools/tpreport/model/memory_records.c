@@ -88,14 +88,39 @@ int tp_memory_records_sort(struct tp_memory_records *records)
     return 0;
 }
 
+static int64_t start_at(const struct tp_memory_records *records, uint32_t place)
+{
+    return records->items[records->order[place]].start_ns;
+}
+
+/* Bounds for find_place: steps away from the hint that double. */
+static void spread_out(const struct tp_memory_records *records, int64_t ns, uint32_t *low,
+                       uint32_t *high)
+{
+    uint32_t step = 1;
+
+    *low = *high = records->hint < records->count ? records->hint : records->count;
+    while (*low > 0 && start_at(records, *low - 1) >= ns) {
+        *high = *low - 1;
+        *low = *low > step ? *low - step : 0;
+        step *= 2;
+    }
+    while (*high < records->count && start_at(records, *high) < ns) {
+        *low = *high + 1;
+        *high = records->count - *high > step ? *high + step : records->count;
+        step *= 2;
+    }
+}
+
 /* The first place whose record starts at @ns or later. */
 static uint32_t find_place(const struct tp_memory_records *records, int64_t ns)
 {
-    uint32_t low = 0, high = records->count;
+    uint32_t low, high;
 
+    spread_out(records, ns, &low, &high);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (records->items[records->order[middle]].start_ns < ns)
+        if (start_at(records, middle) < ns)
             low = middle + 1;
         else
             high = middle;
@@ -103,10 +128,10 @@ static uint32_t find_place(const struct tp_memory_records *records, int64_t ns)
     return low;
 }
 
-void tp_memory_records_in_interval(const struct tp_memory_records *records, int64_t start_ns,
+void tp_memory_records_in_interval(struct tp_memory_records *records, int64_t start_ns,
                                    int64_t end_ns, uint32_t *ret_begin, uint32_t *ret_end)
 {
-    *ret_begin = find_place(records, start_ns);
+    *ret_begin = records->hint = find_place(records, start_ns);
     *ret_end = end_ns == INT64_MAX ? records->count : find_place(records, end_ns + 1);
     if (*ret_end < *ret_begin)
         *ret_end = *ret_begin;

@@ -22,6 +22,7 @@ struct tp_memory_records {
     int64_t *cpu_sums, *device_sums; /* before position n of that order; wrapping */
     int32_t *uses;                   /* change of how many events cover position n */
     uint32_t count, capacity;
+    uint32_t hint; /* place of the last answer: events that are near in time come one by one */
 };
 
 /** tp_memory_records_fini - takes a zeroed one as well */
@@ -37,9 +38,9 @@ int tp_memory_records_sort(struct tp_memory_records *records);
  * tp_memory_records_in_interval - places in time order of the records from @start_ns to @end_ns,
  * both included
  * @ret_begin, @ret_end: items[order[begin]] up to, not including, items[order[end]]
- * Two binary searches.
+ * Two binary searches, which spread out from the last answer.
  */
-void tp_memory_records_in_interval(const struct tp_memory_records *records, int64_t start_ns,
+void tp_memory_records_in_interval(struct tp_memory_records *records, int64_t start_ns,
                                    int64_t end_ns, uint32_t *ret_begin, uint32_t *ret_end);
 
 /**

@@ -12,13 +12,23 @@
 
 /* ---- times and memory ---- */
 
-static struct tp_number microseconds(int64_t ns, int64_t trace_start_ns)
+static double microseconds(int64_t ns, int64_t trace_start_ns)
 {
     tp_wide since = (tp_wide)ns - trace_start_ns;
 
     if (since > -(1ll << 53) && since < 1ll << 53) /* the usual: one rounding */
-        return tp_number_real((double)(int64_t)since / 1000.0);
-    return tp_number_real(tp_number_divide(tp_number_wide(since), tp_number_integer(1000)));
+        return (double)(int64_t)since / 1000.0;
+    return tp_number_divide(tp_number_wide(since), tp_number_integer(1000));
+}
+
+static void credit_memory(struct tp_memory_records *memory, struct tp_function_event *event,
+                          int64_t start_ns, int64_t end_ns)
+{
+    int64_t cpu, device;
+
+    tp_memory_records_credit(memory, start_ns, end_ns, &cpu, &device);
+    event->numbers[TP_EVENT_CPU_MEMORY].low = (uint64_t)cpu;
+    event->numbers[TP_EVENT_DEVICE_MEMORY].low = (uint64_t)device;
 }
 
 static void set_times(struct tp_raw_records *records, int64_t trace_start_ns)
@@ -29,49 +39,47 @@ static void set_times(struct tp_raw_records *records, int64_t trace_start_ns)
         struct tp_function_event *event = &list->events[i];
         int64_t start = (int64_t)event->numbers[TP_EVENT_START].low;
         int64_t end = (int64_t)event->numbers[TP_EVENT_END].low;
-        if (records->memory.count && event->device_type == TP_DEVICE_CPU) {
-            int64_t cpu, device;
-            tp_memory_records_credit(&records->memory, start, end, &cpu, &device);
-            tp_event_set(event, TP_EVENT_CPU_MEMORY, tp_number_integer(cpu));
-            tp_event_set(event, TP_EVENT_DEVICE_MEMORY, tp_number_integer(device));
-        }
-        tp_event_set(event, TP_EVENT_START, microseconds(start, trace_start_ns));
-        tp_event_set(event, TP_EVENT_END, microseconds(end, trace_start_ns));
+        if (records->memory.count && event->device_type == TP_DEVICE_CPU)
+            credit_memory(&records->memory, event, start, end);
+        event->numbers[TP_EVENT_START].real = microseconds(start, trace_start_ns);
+        event->numbers[TP_EVENT_END].real = microseconds(end, trace_start_ns);
+        event->real_mask |= 1u << TP_EVENT_START | 1u << TP_EVENT_END;
         event->use_device = list->use_device;
     }
 }
 
 /* ---- kernels ---- */
 
-/* Events by the id that they are linked to, each id's in capture order. */
+/* What is linked to one id, in capture order; events are counted from records->first. */
+struct link {
+    uint32_t head, tail;
+    uint32_t owner;                      /* the last front-end event with the id */
+    uint32_t first_kernel, kernel_count; /* once they are in the list */
+    bool has_kernels;
+};
+
 struct links {
     struct tp_id_index ids;
-    uint32_t *heads; /* first event with the id, by the id's number; relative to records->first */
-    uint32_t *tails;
-    uint32_t *next; /* by event */
+    struct link *items; /* by the id's number */
+    uint32_t *next;     /* by event */
     uint32_t capacity;
 };
 
 static void links_fini(struct links *links)
 {
     tp_id_index_fini(&links->ids);
-    free(links->heads);
-    free(links->tails);
+    free(links->items);
     free(links->next);
 }
 
 static int grow_links(struct links *links)
 {
     uint32_t capacity = links->capacity ? links->capacity * 2 : 256;
-    uint32_t *heads = realloc(links->heads, capacity * sizeof(*heads));
+    struct link *items = realloc(links->items, capacity * sizeof(*items));
 
-    if (!heads)
+    if (!items)
         return -ENOMEM;
-    links->heads = heads;
-    uint32_t *tails = realloc(links->tails, capacity * sizeof(*tails));
-    if (!tails)
-        return -ENOMEM;
-    links->tails = tails;
+    links->items = items;
     links->capacity = capacity;
     return 0;
 }
@@ -87,10 +95,10 @@ static int add_link(struct links *links, int64_t id, uint32_t event)
         return -ENOMEM;
     links->next[event] = TP_NO_EVENT;
     if (result) /* the first of its id */
-        links->heads[number] = event;
+        links->items[number] = (struct link){.head = event, .owner = TP_NO_EVENT};
     else
-        links->next[links->tails[number]] = event;
-    links->tails[number] = event;
+        links->next[links->items[number].tail] = event;
+    links->items[number].tail = event;
     return 0;
 }
 
@@ -141,30 +149,60 @@ static int add_measured_kernel(struct tp_event_list *list, const struct tp_measu
     return tp_event_list_credit_kernel(list, measured->event, &kernel);
 }
 
-/* All that is linked to one front-end event: device work becomes its kernels, calls move below it.
- */
-static int take_linked(struct tp_raw_records *records, const struct links *links, uint32_t number,
-                       uint32_t event)
+static bool is_creditable(const struct tp_function_event *event)
+{
+    return event->device_type == TP_DEVICE_CUDA || event->device_type == TP_DEVICE_PRIVATEUSE1 ||
+           event->device_type == TP_DEVICE_XPU;
+}
+
+/* Device work that is linked to a front-end event becomes its kernels. All events with the id get
+ * the same ones, so that they share them; only those of events that have others too are copies. */
+static int take_kernels(struct tp_raw_records *records, const struct links *links,
+                        struct link *link, uint32_t index)
 {
     struct tp_event_list *list = records->list;
+    struct tp_function_event *event = &list->events[index];
+    bool is_shared = !event->kernel_count;
     int result = 0;
 
-    for (uint32_t i = links->heads[number]; !result && i != TP_NO_EVENT; i = links->next[i]) {
+    if (is_shared && link->has_kernels) {
+        event->first_kernel = link->first_kernel;
+        event->kernel_count = link->kernel_count;
+        return 0;
+    }
+    for (uint32_t i = link->head; !result && i != TP_NO_EVENT; i = links->next[i]) {
         struct tp_function_event *linked = &list->events[records->first + i];
-        if (linked->device_type == TP_DEVICE_CPU) {
-            linked->thread = list->events[event].thread;
-        } else if (linked->device_type == TP_DEVICE_CUDA ||
-                   linked->device_type == TP_DEVICE_PRIVATEUSE1 ||
-                   linked->device_type == TP_DEVICE_XPU) {
-            linked->flags &= (uint16_t)~TP_EVENT_NO_LAUNCH;
-            result = tp_event_list_credit_kernel(
-                list, event,
-                &(struct tp_kernel){.name = linked->name,
-                                    .device = linked->device_index,
-                                    .duration = tp_event_elapsed(linked)});
-        }
+        if (!is_creditable(linked))
+            continue;
+        linked->flags &= (uint16_t)~TP_EVENT_NO_LAUNCH;
+        result =
+            tp_event_list_credit_kernel(list, index,
+                                        &(struct tp_kernel){.name = linked->name,
+                                                            .device = linked->device_index,
+                                                            .duration = tp_event_elapsed(linked)});
+    }
+    if (is_shared) {
+        link->first_kernel = event->first_kernel;
+        link->kernel_count = event->kernel_count;
+        link->has_kernels = true;
     }
     return result;
+}
+
+/* Calls go to the thread of their operator, below which they nest then. */
+static void move_calls(struct tp_raw_records *records, const struct links *links)
+{
+    struct tp_function_event *events = &records->list->events[records->first];
+
+    for (uint32_t number = 0; number < links->ids.count; number++) {
+        const struct link *link = &links->items[number];
+        if (link->owner == TP_NO_EVENT)
+            continue;
+        for (uint32_t i = link->head; i != TP_NO_EVENT; i = links->next[i]) {
+            if (events[i].device_type == TP_DEVICE_CPU)
+                events[i].thread = events[link->owner].thread;
+        }
+    }
 }
 
 static int credit_kernels(struct tp_raw_records *records, const struct links *links)
@@ -182,8 +220,10 @@ static int credit_kernels(struct tp_raw_records *records, const struct links *li
             event->device_type != TP_DEVICE_CPU || event->flags & TP_EVENT_ASYNC)
             continue;
         uint32_t number = tp_id_index_find(&links->ids, event->id);
-        if (number != TP_NO_NUMBER)
-            result = take_linked(records, links, number, i);
+        if (number == TP_NO_NUMBER)
+            continue;
+        links->items[number].owner = i - records->first;
+        result = take_kernels(records, links, &links->items[number], i);
     }
     return result;
 }
@@ -206,6 +246,8 @@ static int join_kernels(struct tp_raw_records *records)
     int result = find_links(records, &links);
     if (!result)
         result = credit_kernels(records, &links);
+    if (!result)
+        move_calls(records, &links);
     links_fini(&links);
     return result;
 }
@@ -216,7 +258,7 @@ static int append_memory_event(struct tp_raw_records *records, const char *name,
                                const struct tp_memory_record *memory, int64_t trace_start_ns)
 {
     struct tp_event_list *list = records->list;
-    struct tp_number when = microseconds(memory->start_ns, trace_start_ns);
+    struct tp_number when = tp_number_real(microseconds(memory->start_ns, trace_start_ns));
     struct tp_number bytes = tp_number_integer(memory->bytes);
     struct tp_function_event event;
 

@@ -158,9 +158,10 @@ static void fill_event(struct tp_function_event *event, const struct tp_raw_reco
                        const struct tp_name *name)
 {
     tp_function_event_init(event);
-    tp_event_set(event, TP_EVENT_START, tp_number_integer(record->start_ns));
-    tp_event_set(event, TP_EVENT_END, tp_number_integer(record->end_ns));
-    tp_event_set(event, TP_EVENT_FLOPS, tp_number_wide((tp_wide)record->flops));
+    event->numbers[TP_EVENT_START].low = (uint64_t)record->start_ns;
+    event->numbers[TP_EVENT_END].low = (uint64_t)record->end_ns;
+    if (record->flops)
+        tp_event_set(event, TP_EVENT_FLOPS, tp_number_wide((tp_wide)record->flops));
     event->id = record->correlation_id;
     event->thread = record->start_thread;
     event->fwd_thread = record->fwd_thread;
