@@ -92,8 +92,10 @@ struct tp_kineto {
 
     int64_t first_start_ns; /* of used entries but device annotations, which may be shifted */
     bool has_start;
+    int64_t trace_start_ns; /* where the profiler itself began, if the file says so */
+    bool has_trace_start;
     bool knows_category; /* an entry with a known category was there */
-    bool has_device, has_memory, has_base_time, has_rank;
+    bool has_device, has_memory, has_base_time, has_rank, has_trace_id;
     bool profile_memory, with_flops; /* said by the file */
     int64_t base_time_ns, rank;
     uint64_t undated; /* entries that lack a time */

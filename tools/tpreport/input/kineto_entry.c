@@ -489,28 +489,42 @@ static int use_thread_name(struct tp_kineto *kineto, struct tp_diag *diag)
     return 0;
 }
 
-static bool is_memory(const struct tp_kineto *kineto)
+/* [memory], or the mark of where the profiler's clock began. */
+static int use_instant(struct tp_kineto *kineto, struct tp_diag *diag)
 {
-    return kineto->entry.phase == 'i' &&
-           !strcmp(tp_strings_get(kineto->records.list->strings, kineto->entry.name)->bytes,
-                   "[memory]");
-}
-
-int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
-{
+    static const char mark[] = "Iteration Start: ";
     const struct tp_kineto_entry *entry = &kineto->entry;
-    bool is_span = entry->phase == 'X';
+    const char *name = tp_strings_get(kineto->records.list->strings, entry->name)->bytes;
+    bool is_memory = !strcmp(name, "[memory]");
 
-    if (entry->phase == 'M')
-        return use_thread_name(kineto, diag);
-    if ((!is_span && !is_memory(kineto)) || (is_span && !entry->category && kineto->knows_category))
+    if (!is_memory && strncmp(name, mark, sizeof(mark) - 1) != 0)
         return 0;
     if (!has(entry, TP_KINETO_TS)) {
         kineto->undated++;
         return 0;
     }
-    if (!is_span)
+    if (is_memory)
         return use_memory(kineto, diag);
+    if (!kineto->has_trace_start || entry->ts_ns < kineto->trace_start_ns)
+        kineto->trace_start_ns = entry->ts_ns;
+    kineto->has_trace_start = true;
+    return 0;
+}
+
+int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    const struct tp_kineto_entry *entry = &kineto->entry;
+
+    if (entry->phase == 'M')
+        return use_thread_name(kineto, diag);
+    if (entry->phase == 'i')
+        return use_instant(kineto, diag);
+    if (entry->phase != 'X' || (!entry->category && kineto->knows_category))
+        return 0;
+    if (!has(entry, TP_KINETO_TS)) {
+        kineto->undated++;
+        return 0;
+    }
     if (entry->category && !kineto->knows_category)
         forget_unknown(kineto);
     return use_span(kineto, entry->category ? entry->category : &none, diag);

@@ -144,8 +144,7 @@ static int end_argument(struct parser *p)
 
 static bool is_capturing(const struct parser *p)
 {
-    return p->place == IN_CAPTURE ||
-           (p->place == IN_ARGS && (p->keeps_all || is_kept_argument(p)));
+    return p->place == IN_CAPTURE || (p->place == IN_ARGS && (p->keeps_all || is_kept_argument(p)));
 }
 
 /* A scalar. Within limits or not is found out where lists end. */
@@ -278,6 +277,8 @@ static int take_in_top(struct parser *p, const char *text, size_t size)
 
     if (p->key == TP_KINETO_TRACE_EVENTS)
         return fail_text(p, -TP_ETYPE, "", text, size, "a list of entries in \"traceEvents\"");
+    if (p->key == TP_KINETO_TRACE_ID && p->place == IN_TOP)
+        p->kineto.has_trace_id = true;
     if (p->key < 0 || tp_decimal_to_integer(text, size, &value) < 0)
         return 1;
     if (p->key == TP_KINETO_BASE_TIME && p->place == IN_TOP) {

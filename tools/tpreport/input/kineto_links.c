@@ -157,6 +157,16 @@ static int find_thread(struct choice *choice, struct tp_diag *diag)
                         "--thread: no thread is named '%.*s'", 60, wanted);
 }
 
+/* Where events count their times from, which decides over the last bit of their differences. New
+ * files (those with a trace_id) have the profiler's own start; for older ones it is settled that
+ * the earliest entry counts. */
+static int64_t trace_start(const struct tp_kineto *kineto)
+{
+    if (kineto->has_trace_start && kineto->has_trace_id)
+        return kineto->trace_start_ns;
+    return kineto->has_start ? kineto->first_start_ns : 0;
+}
+
 /* An instant on the file's own clock. */
 static int place_instant(const struct tp_kineto *kineto, const struct tp_instant *instant,
                          int64_t *ret_ns, struct tp_diag *diag)
@@ -166,10 +176,10 @@ static int place_instant(const struct tp_kineto *kineto, const struct tp_instant
     if (instant->kind == TP_INSTANT_UNSET)
         return 0;
     if (instant->kind == TP_INSTANT_RELATIVE)
-        *ret_ns = kineto->first_start_ns + instant->ns;
+        *ret_ns = trace_start(kineto) + instant->ns;
     else if (kineto->has_base_time)
         *ret_ns = instant->ns - kineto->base_time_ns;
-    else if (kineto->first_start_ns > YEAR_2001_S * 1000000000ll)
+    else if (trace_start(kineto) > YEAR_2001_S * 1000000000ll)
         *ret_ns = instant->ns;
     else
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
@@ -271,7 +281,6 @@ int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag)
     kineto->op_threads = NULL;
     kineto->op_capacity = 0;
     if (!result)
-        result =
-            tp_post_process(&kineto->records, kineto->has_start ? kineto->first_start_ns : 0, diag);
+        result = tp_post_process(&kineto->records, trace_start(kineto), diag);
     return result;
 }
