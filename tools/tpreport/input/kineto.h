@@ -19,7 +19,7 @@ enum tp_kineto_key {
 _Static_assert(TP_KINETO_KEYS <= 32, "tp_kineto_entry has a bit for each");
 
 enum tp_kineto_kind {
-    TP_KINETO_IS_UNKNOWN, /* no category of the list below */
+    TP_KINETO_IS_SPAN_OF_TRACE, /* the profiler's own: no event */
     TP_KINETO_IS_CPU_OP,
     TP_KINETO_IS_ANNOTATION,
     TP_KINETO_IS_PYTHON,

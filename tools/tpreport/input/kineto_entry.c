@@ -162,10 +162,10 @@ static size_t terminated(struct tp_kineto_entry *entry, enum tp_kineto_key key)
     return begin;
 }
 
-static int take_flops(struct tp_kineto *kineto, uint64_t *ret_flops)
+static int take_flops(struct tp_kineto *kineto, struct tp_raw_record *record)
 {
     struct tp_kineto_entry *entry = &kineto->entry;
-    const char *name = tp_strings_get(kineto->records.list->strings, entry->name)->bytes;
+    const char *name = tp_strings_get(kineto->records.list->strings, record->name)->bytes;
 
     if (!tp_flops_has_formula(name) || !find_argument(entry, TP_KINETO_INPUT_DIMS))
         return 0;
@@ -173,7 +173,8 @@ static int take_flops(struct tp_kineto *kineto, uint64_t *ret_flops)
     size_t concrete = terminated(entry, TP_KINETO_CONCRETE_INPUTS);
     if (entry->captured.failed)
         return -ENOMEM;
-    *ret_flops = tp_flops_of(name, entry->captured.bytes + dims, entry->captured.bytes + concrete);
+    record->flops =
+        tp_flops_of(name, entry->captured.bytes + dims, entry->captured.bytes + concrete);
     return 0;
 }
 
@@ -288,6 +289,42 @@ static int remember_step(struct tp_kineto *kineto)
     return 0;
 }
 
+static bool is_identifier(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (!(text[i] == '_' || (text[i] >= '0' && text[i] <= '9') ||
+              ((text[i] | 32) >= 'a' && (text[i] | 32) <= 'z')))
+            return false;
+    }
+    return size;
+}
+
+/* "aten::add.Tensor", as files have it that were made with overloads captured: an operator's name
+ * has no point of its own. */
+static int split_overload(struct tp_kineto *kineto, struct tp_raw_record *record)
+{
+    struct tp_strings *strings = kineto->records.list->strings;
+    const struct tp_string *name = tp_strings_get(strings, record->name);
+    const char *point = memchr(name->bytes, '.', name->size), *at = name->bytes;
+    const char *end = name->bytes + name->size;
+
+    if (!point || !is_identifier(point + 1, (size_t)(end - point - 1)))
+        return 0;
+    for (const char *colon = at; (colon = memmem(at, (size_t)(point - at), "::", 2));
+         at = colon + 2) {
+        if (!is_identifier(at, (size_t)(colon - at)))
+            return 0;
+    }
+    if (at == name->bytes || !is_identifier(at, (size_t)(point - at)))
+        return 0;
+    size_t size = (size_t)(point - name->bytes);
+    const char *bytes = name->bytes; /* stay put when the pool grows */
+    int result = tp_strings_put(strings, bytes, size, &record->name);
+    return result ? result
+                  : tp_strings_put(strings, point + 1, (size_t)(end - point - 1),
+                                   &record->overload_name);
+}
+
 static uint8_t scope_of(const struct tp_kineto *kineto, enum tp_kineto_kind kind)
 {
     static const char engine[] = "autograd::engine::evaluate_function: ";
@@ -316,7 +353,9 @@ static int fill_front_end(struct tp_kineto *kineto, enum tp_kineto_kind kind,
     record->is_user_annotation = kind == TP_KINETO_IS_ANNOTATION;
     record->is_python_function = kind == TP_KINETO_IS_PYTHON;
     if (!result && kind == TP_KINETO_IS_CPU_OP)
-        result = take_flops(kineto, &record->flops);
+        result = split_overload(kineto, record);
+    if (!result && kind == TP_KINETO_IS_CPU_OP)
+        result = take_flops(kineto, record);
     if (!result && kind == TP_KINETO_IS_ANNOTATION)
         result = remember_step(kineto);
     if (!result && kind != TP_KINETO_IS_PYTHON && has(entry, TP_KINETO_EXTERNAL_ID))
@@ -519,7 +558,8 @@ int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
         return use_thread_name(kineto, diag);
     if (entry->phase == 'i')
         return use_instant(kineto, diag);
-    if (entry->phase != 'X' || (!entry->category && kineto->knows_category))
+    if (entry->phase != 'X' || (!entry->category && kineto->knows_category) ||
+        (entry->category && entry->category->kind == TP_KINETO_IS_SPAN_OF_TRACE))
         return 0;
     if (!has(entry, TP_KINETO_TS)) {
         kineto->undated++;

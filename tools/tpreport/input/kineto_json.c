@@ -101,8 +101,8 @@ static bool is_kept_argument(const struct parser *p)
     if (p->key != TP_KINETO_CONCRETE_INPUTS)
         return p->key == TP_KINETO_INPUT_DIMS;
     return entry->name == TP_STRING_EMPTY || /* comes behind the arguments */
-           !strcmp(tp_strings_get(p->kineto.records.list->strings, entry->name)->bytes,
-                   "aten::conv2d");
+           !strncmp(tp_strings_get(p->kineto.records.list->strings, entry->name)->bytes,
+                    "aten::conv2d", 12);
 }
 
 static int begin_argument(struct parser *p, const unsigned char *name, size_t size)
