@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Reading a Kineto trace against yajl alone on the same text, and the memory it takes.
  * usage: bench_kineto_json TRACE [COPIES [ROUNDS]]: the entries of TRACE (.json, may be compressed)
- * are repeated, shifted in time, to make a text of useful size. Prints the best of the rounds; fails
- * when a goal is missed (half the speed of yajl alone, 64 bytes per event beyond the list). */
+ * are repeated, shifted in time, to make a text of useful size. Prints the best of the rounds;
+ * fails when a goal is missed (half the speed of yajl alone, 64 bytes per event beyond the list).
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void read_trace(const char *path, struct tp_buffer *out)
 {
     struct tp_input input;
     struct tp_diag diag;
-    size_t offset = 0;
+    uint64_t offset = 0;
     ptrdiff_t got;
     char *chunk = malloc(CHUNK);
 

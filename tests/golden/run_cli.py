@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM = sys.argv[1]
+PROGRAM = os.path.abspath(sys.argv[1])
 EVENTS = [{"id": i, "name": f"op{i % 50}", "start_us": i * 10.0, "end_us": i * 10.0 + 5} for i in range(5000)]
 
 

@@ -81,7 +81,8 @@ START_TEST(reading_goes_on_behind_the_head)
 {
     struct tp_input input;
     struct tp_diag diag;
-    size_t size = TP_INPUT_HEAD + 5000, offset = 0;
+    size_t size = TP_INPUT_HEAD + 5000;
+    uint64_t offset = 0;
     char *text = malloc(size + 1), buffer[3000];
 
     memset(text, ' ', size);

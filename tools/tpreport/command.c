@@ -47,7 +47,6 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     memset(run, 0, sizeof(*run));
     run->options = options;
     run->sort_column = -1;
-    tp_progress_init(&run->progress, STDERR_FILENO);
     int result = choose_view(run, diag);
     if (!result && options->sort_by) {
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
@@ -96,7 +95,7 @@ static int open_inputs(struct tp_run *run, struct tp_diag *diag)
         int result = tp_input_open(&run->inputs[i], paths[i], &run->options->selection, diag);
         if (result < 0)
             return result;
-        run->inputs[i].watch = &run->progress.watch;
+        run->inputs[i].progress = &run->progress;
         run->input_count++;
     }
     return 0;
@@ -156,16 +155,16 @@ int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
     ask_for_settings(run);
     for (int i = 0; i < run->input_count; i++) {
         struct tp_input *input = &run->inputs[i];
-        tp_progress_start(&run->progress, input->path);
         int result = input->kind->read_list(input, &run->list, diag);
-        tp_progress_clear(&run->progress);
         if (!result)
             result = tp_tree_build(&run->list, diag);
         if (result < 0) {
+            tp_progress_end(&run->progress);
             tp_diag_at(diag, input->path);
             return result;
         }
     }
+    tp_progress_end(&run->progress);
     return override_settings(run, diag);
 }
 
@@ -197,9 +196,7 @@ static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages
     for (int i = 0; !result && i < run->input_count; i++) {
         struct tp_input *input = &run->inputs[i];
         struct tp_input_averages part = {0};
-        tp_progress_start(&run->progress, input->path);
         result = input->kind->read_averages(input, &run->strings, &run->stacks, group, &part, diag);
-        tp_progress_clear(&run->progress);
         if (!result)
             result = tp_averages_merge(*ret_averages, part.averages);
         tp_averages_destroy(part.averages);
@@ -210,6 +207,7 @@ static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages
         if (result < 0)
             tp_diag_at(diag, input->path);
     }
+    tp_progress_end(&run->progress);
     if (!result)
         result = override_settings(run, diag);
     if (result < 0) {
@@ -376,6 +374,7 @@ int tp_command_trace(struct tp_run *run, struct tp_diag *diag)
 int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag)
 {
     run->output = output;
+    tp_progress_init(&run->progress, STDERR_FILENO);
     int result = open_inputs(run, diag);
     if (!result)
         result = commands[run->options->command].function(run, diag);

@@ -7,7 +7,6 @@
 #include "input/input.h"
 #include "model/report.h"
 #include "options.h"
-#include "progress.h"
 #include "view/output.h"
 
 /* All that one invocation owns. */

@@ -12,9 +12,10 @@
 
 #include "base/text.h"
 #include "input/decompress.h"
-#include "input/event_list_json.h"
-#include "input/kineto_json.h"
-#include "input/raw_records_json.h"
+
+#define TP_INPUT_KIND(symbol) extern const struct tp_input_kind symbol;
+#include "input/kinds.def"
+#undef TP_INPUT_KIND
 
 static const struct tp_input_kind *const kinds[] = {
 #define TP_INPUT_KIND(symbol) &symbol,
@@ -36,8 +37,7 @@ static ptrdiff_t read_file(void *context, void *buffer, size_t size)
     if (got < 0)
         return -errno;
     input->file_done += (uint64_t)got;
-    if (input->watch)
-        input->watch->advance(input->watch->context, input->file_done, input->file_size);
+    tp_progress_step(input->progress, input->path, input->file_done, input->size);
     return got;
 }
 
@@ -90,8 +90,7 @@ static int open_path(struct tp_input *input)
         return -errno;
     if (fstat(input->fd, &st) < 0)
         return -errno;
-    if (S_ISREG(st.st_mode))
-        input->file_size = (uint64_t)st.st_size;
+    input->size = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
     if (!S_ISDIR(st.st_mode))
         return read_head(input);
     close(input->fd);
@@ -180,10 +179,10 @@ void tp_input_lost(struct tp_input *input, uint64_t count, const char *format, .
     va_end(arguments);
 }
 
-ptrdiff_t tp_input_read(struct tp_input *input, size_t *offset, void *buffer, size_t size)
+ptrdiff_t tp_input_read(struct tp_input *input, uint64_t *offset, void *buffer, size_t size)
 {
     if (*offset < input->head_size) {
-        size_t left = input->head_size - *offset;
+        size_t left = input->head_size - (size_t)*offset;
         size = size < left ? size : left;
         memcpy(buffer, input->head + *offset, size);
         *offset += size;

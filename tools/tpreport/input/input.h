@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/progress.h"
 #include "input/selection.h"
 #include "model/averages.h"
 #include "model/event_list.h"
@@ -16,13 +17,6 @@
 enum { TP_INPUT_HEAD = 64 << 10 };
 
 struct tp_decompressor;
-
-/* Who wants to know how far reading has come. */
-struct tp_input_watch {
-    /* @total 0: not known. Called often; bytes are those of the file, compressed or not. */
-    void (*advance)(void *context, uint64_t done, uint64_t total);
-    void *context;
-};
 
 /* One opened input. */
 struct tp_input {
@@ -34,8 +28,9 @@ struct tp_input {
     const unsigned char *head; /* the first bytes, already read from @fd and decompressed */
     size_t head_size;
     struct tp_decompressor *decompressor; /* NULL: the file is not compressed */
-    const struct tp_input_watch *watch;   /* borrowed; NULL: nobody */
-    uint64_t file_done, file_size;        /* bytes; size 0: not known */
+    uint64_t file_done;                   /* bytes read of it, as they stand there */
+    uint64_t size;                        /* of the file; 0 when it is not known */
+    struct tp_progress *progress;         /* borrowed; NULL: silent */
     uint64_t
         lost_count; /* what could not be read or was dropped while recording; > 0: exit status 3 */
     char lost_text[256]; /* about the first of it */
@@ -88,6 +83,6 @@ void tp_input_lost(struct tp_input *input, uint64_t count, const char *format, .
  * however it is compressed
  * Return: bytes read, 0 at the end, or negative: an errno, -TP_ETRUNCATED, -TP_ECORRUPT.
  */
-ptrdiff_t tp_input_read(struct tp_input *input, size_t *offset, void *buffer, size_t size);
+ptrdiff_t tp_input_read(struct tp_input *input, uint64_t *offset, void *buffer, size_t size);
 
 #endif

@@ -205,7 +205,7 @@ int tp_json_reader_finish(struct tp_json_reader *reader)
 int tp_json_reader_input(struct tp_json_reader *reader, struct tp_input *input)
 {
     char *chunk = malloc(CHUNK);
-    size_t offset = 0;
+    uint64_t offset = 0;
     ptrdiff_t got = 0;
 
     if (!chunk)

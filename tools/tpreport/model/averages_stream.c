@@ -91,26 +91,35 @@ static struct member member_of(const struct tp_average_event *event)
     };
 }
 
-static int find_group(struct tp_averages *averages, const struct tp_group_fields *fields,
-                      struct group **ret_group)
+/* Room for one more group before it is made, so that a failure leaves everything as it was. */
+static int reserve_group(struct tp_averages *averages)
+{
+    size_t capacity = averages->capacity ? averages->capacity * 2 : 64;
+    struct group *groups = realloc(averages->groups, capacity * sizeof(*groups));
+
+    if (!groups)
+        return -ENOMEM;
+    averages->groups = groups;
+    averages->capacity = capacity;
+    return 0;
+}
+
+static inline int find_group(struct tp_averages *averages, const struct tp_group_fields *fields,
+                             struct group **ret_group)
 {
     uint32_t number;
-    int result = tp_grouping_find(&averages->grouping, fields, &number);
+    int result = 0;
 
+    if (averages->grouping.groups.count == averages->capacity)
+        result = reserve_group(averages);
+    if (!result)
+        result = tp_grouping_find(&averages->grouping, fields, &number);
     if (result < 0)
         return result;
-    if (number >= averages->capacity) {
-        size_t capacity = averages->capacity ? averages->capacity * 2 : 64;
-        struct group *groups = realloc(averages->groups, capacity * sizeof(*groups));
-        if (!groups)
-            return -ENOMEM;
-        averages->groups = groups;
-        averages->capacity = capacity;
-    }
-    if (result > 0)
-        averages->groups[number] = (struct group){
-            .name = fields->name, .node_id = fields->node_id, .device_type = fields->device_type};
     *ret_group = &averages->groups[number];
+    if (result > 0)
+        **ret_group = (struct group){
+            .name = fields->name, .node_id = fields->node_id, .device_type = fields->device_type};
     return 0;
 }
 
@@ -128,6 +137,31 @@ static void add_sums(struct sums *into, const struct sums *from)
     into->count += from->count;
 }
 
+/* Field by field: going through structs in between costs more than all the rest. */
+static inline void add_event(struct sums *into, const struct tp_average_event *event)
+{
+    if (!(event->flags & TP_EVENT_NO_FLOPS))
+        into->flops += event->flops;
+    into->cpu_total_ns += event->cpu_total_ns;
+    into->cpu_self_ns += event->cpu_self_ns;
+    into->device_total_ns += event->device_total_ns;
+    into->device_self_ns += event->device_self_ns;
+    into->cpu_memory += event->cpu_memory;
+    into->cpu_memory_self += event->cpu_memory_self;
+    into->device_memory += event->device_memory;
+    into->device_memory_self += event->device_memory_self;
+    into->count += event->count;
+}
+
+static inline bool is_before(const struct tp_average_event *event, const struct member *member)
+{
+    if (event->start_ns != member->start_ns)
+        return event->start_ns < member->start_ns;
+    if (event->end_ns != member->end_ns)
+        return event->end_ns > member->end_ns;
+    return event->sequence < member->sequence;
+}
+
 int tp_averages_add(struct tp_averages *averages, const struct tp_average_event *event)
 {
     struct tp_group_fields fields = {
@@ -139,29 +173,16 @@ int tp_averages_add(struct tp_averages *averages, const struct tp_average_event 
         .flags = event->flags,
         .device_type = event->device_type,
     };
-    struct sums sums = {
-        .flops = event->flags & TP_EVENT_NO_FLOPS ? 0 : event->flops,
-        .cpu_total_ns = event->cpu_total_ns,
-        .cpu_self_ns = event->cpu_self_ns,
-        .device_total_ns = event->device_total_ns,
-        .device_self_ns = event->device_self_ns,
-        .cpu_memory = event->cpu_memory,
-        .cpu_memory_self = event->cpu_memory_self,
-        .device_memory = event->device_memory,
-        .device_memory_self = event->device_memory_self,
-        .count = event->count,
-    };
-    struct member member = member_of(event);
     struct group *group;
 
     int result = find_group(averages, &fields, &group);
     if (result < 0)
         return result;
-    add_sums(&group->sums, &sums);
-    if (!group->first.is_set || comes_before(&member, &group->first))
-        group->first = member;
-    if (!averages->last.is_set || comes_before(&averages->last, &member)) {
-        averages->last = member;
+    add_event(&group->sums, event);
+    if (!group->first.is_set || is_before(event, &group->first))
+        group->first = member_of(event);
+    if (!averages->last.is_set || !is_before(event, &averages->last)) {
+        averages->last = member_of(event);
         averages->last_node_id = event->node_id;
         averages->last_device_type = event->device_type;
     }

@@ -5,36 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/strings.h"
-
-/* ---- keys ---- */
-
-static inline uint64_t hash_key(const struct tp_group_key *key)
-{
-    uint64_t hash = key->names * 0x9e3779b97f4a7c15u;
-
-    hash = (hash ^ hash >> 32 ^ key->places) * 0x9fb21c651e98df25u;
-    hash = (hash ^ hash >> 29 ^ key->kind) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 32;
-}
-
-static inline bool keys_equal(const struct tp_group_key *a, const struct tp_group_key *b)
-{
-    return a->names == b->names && a->places == b->places && a->kind == b->kind;
-}
-
-static inline uint32_t *find_slot(const struct tp_groups *groups, const struct tp_group_key *key)
-{
-    uint32_t mask = groups->slot_count - 1;
-
-    for (uint64_t i = hash_key(key);; i++) {
-        uint32_t *slot = &groups->slots[i & mask];
-        if (!*slot || keys_equal(&groups->keys[*slot - 1], key))
-            return slot;
-    }
-}
-
-static int grow_groups(struct tp_groups *groups)
+int tp_groups_grow(struct tp_groups *groups)
 {
     uint32_t capacity = groups->capacity ? groups->capacity * 2 : 128;
 
@@ -50,27 +21,8 @@ static int grow_groups(struct tp_groups *groups)
     groups->slot_count = capacity * 2;
     groups->capacity = capacity;
     for (uint32_t i = 0; i < groups->count; i++)
-        *find_slot(groups, &groups->keys[i]) = i + 1;
+        *tp_groups_slot(groups, &groups->keys[i]) = i + 1;
     return 0;
-}
-
-static int find_group(struct tp_groups *groups, const struct tp_group_key *key,
-                      uint32_t *ret_number)
-{
-    if (groups->count == groups->capacity) {
-        int result = grow_groups(groups);
-        if (result < 0)
-            return result;
-    }
-    uint32_t *slot = find_slot(groups, key);
-    if (*slot) {
-        *ret_number = *slot - 1;
-        return 0;
-    }
-    groups->keys[groups->count] = *key;
-    *ret_number = groups->count++;
-    *slot = groups->count;
-    return 1;
 }
 
 /* ---- stack prefixes ---- */
@@ -190,31 +142,4 @@ int tp_grouping_stack(struct tp_grouping *grouping, uint32_t stack, uint32_t *re
     if (!result)
         *ret_count = prefix_count(prefixes, *ret_stack);
     return result;
-}
-
-int tp_grouping_find(struct tp_grouping *grouping, const struct tp_group_fields *fields,
-                     uint32_t *ret_number)
-{
-    const struct tp_averages_options *options = &grouping->options;
-    uint16_t counted = TP_EVENT_LEGACY | TP_EVENT_USER_ANNOTATION;
-    uint32_t stack = TP_STACK_EMPTY, unused;
-
-    if (!options->include_python_functions) /* kept apart, to be left out later */
-        counted |= TP_EVENT_PYTHON_FUNCTION;
-    if (options->group_by_stack_n) {
-        int result = tp_grouping_stack(grouping, fields->stack, &stack, &unused);
-        if (result < 0)
-            return result;
-    }
-    struct tp_group_key key = {
-        .names =
-            fields->name |
-            (uint64_t)(options->group_by_overload_name ? fields->overload_name : TP_STRING_EMPTY)
-                << 32,
-        .places = (options->group_by_input_shapes ? fields->input_shapes : TP_STRING_EMPTY) |
-                  (uint64_t)stack << 32,
-        .kind = (uint32_t)fields->node_id | (uint64_t)fields->device_type << 32 |
-                (uint64_t)(fields->flags & counted) << 40,
-    };
-    return find_group(&grouping->groups, &key, ret_number);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "model/averages.h"
+#include "model/strings.h"
 
 /* Packed so that hashing and comparing are three words. */
 struct tp_group_key {
@@ -56,16 +57,87 @@ void tp_grouping_init(struct tp_grouping *grouping, const struct tp_stacks *stac
                       const struct tp_averages_options *options);
 void tp_grouping_fini(struct tp_grouping *grouping);
 
+/** tp_grouping_stack - what a row of this stack shows: a stack id and how many of its frames */
+int tp_grouping_stack(struct tp_grouping *grouping, uint32_t stack, uint32_t *ret_stack,
+                      uint32_t *ret_count);
+
+/** tp_groups_grow - room for one more key. Return: 0 or -ENOMEM. */
+int tp_groups_grow(struct tp_groups *groups);
+
+/* ---- the way of every event, inlined ---- */
+
+/* The products don't wait for each other. */
+static inline uint64_t tp_group_hash(const struct tp_group_key *key)
+{
+    uint64_t hash = key->names * 0x9e3779b97f4a7c15u ^ key->places * 0x9fb21c651e98df25u ^
+                    key->kind * 0xd6e8feb86659fd93u;
+
+    return hash ^ hash >> 32 ^ hash >> 47;
+}
+
+/* The slot that holds the key, or the free one where it belongs. */
+static inline uint32_t *tp_groups_slot(const struct tp_groups *groups,
+                                       const struct tp_group_key *key)
+{
+    uint32_t mask = groups->slot_count - 1;
+
+    for (uint64_t i = tp_group_hash(key);; i++) {
+        uint32_t *slot = &groups->slots[i & mask];
+        if (!*slot)
+            return slot;
+        const struct tp_group_key *other = &groups->keys[*slot - 1];
+        if (!((other->names ^ key->names) | (other->places ^ key->places) |
+              (other->kind ^ key->kind)))
+            return slot;
+    }
+}
+
+static inline struct tp_group_key tp_group_key_of(const struct tp_averages_options *options,
+                                                  const struct tp_group_fields *fields,
+                                                  uint32_t stack)
+{
+    uint32_t overload = options->group_by_overload_name ? fields->overload_name : TP_STRING_EMPTY;
+    uint32_t shapes = options->group_by_input_shapes ? fields->input_shapes : TP_STRING_EMPTY;
+    uint16_t counted = TP_EVENT_LEGACY | TP_EVENT_USER_ANNOTATION;
+
+    if (!options->include_python_functions) /* kept apart, to be left out later */
+        counted |= TP_EVENT_PYTHON_FUNCTION;
+    return (struct tp_group_key){
+        .names = fields->name | (uint64_t)overload << 32,
+        .places = shapes | (uint64_t)stack << 32,
+        .kind = (uint32_t)fields->node_id | (uint64_t)fields->device_type << 32 |
+                (uint64_t)(fields->flags & counted) << 40,
+    };
+}
+
 /**
  * tp_grouping_find - the number of the group these fields belong to, made if it is new
  * Context: offline, one thread.
  * Return: 0 (it was there), 1 (new, the highest number), or -ENOMEM.
  */
-int tp_grouping_find(struct tp_grouping *grouping, const struct tp_group_fields *fields,
-                     uint32_t *ret_number);
+static inline int tp_grouping_find(struct tp_grouping *grouping,
+                                   const struct tp_group_fields *fields, uint32_t *ret_number)
+{
+    struct tp_groups *groups = &grouping->groups;
+    uint32_t stack = TP_STACK_EMPTY, unused;
+    int result = 0;
 
-/** tp_grouping_stack - what a row of this stack shows: a stack id and how many of its frames */
-int tp_grouping_stack(struct tp_grouping *grouping, uint32_t stack, uint32_t *ret_stack,
-                      uint32_t *ret_count);
+    if (grouping->options.group_by_stack_n)
+        result = tp_grouping_stack(grouping, fields->stack, &stack, &unused);
+    if (!result && groups->count == groups->capacity)
+        result = tp_groups_grow(groups);
+    if (result < 0)
+        return result;
+    struct tp_group_key key = tp_group_key_of(&grouping->options, fields, stack);
+    uint32_t *slot = tp_groups_slot(groups, &key);
+    if (*slot) {
+        *ret_number = *slot - 1;
+        return 0;
+    }
+    groups->keys[groups->count] = key;
+    *ret_number = groups->count++;
+    *slot = groups->count;
+    return 1;
+}
 
 #endif
