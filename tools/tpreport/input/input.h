@@ -13,6 +13,7 @@
 #include "input/selection.h"
 #include "model/averages.h"
 #include "model/event_list.h"
+#include "model/work.h"
 
 enum { TP_INPUT_HEAD = 64 << 10 };
 
@@ -30,6 +31,8 @@ struct tp_input {
     uint64_t
         lost_count; /* what could not be read or was dropped while recording; > 0: exit status 3 */
     char lost_text[256]; /* about the first of it */
+    bool has_span;       /* the recording says its own start and end; set by reading */
+    int64_t start_ns, end_ns;
 };
 
 /* What a stream of events came to; the settings that a list would carry. */
@@ -55,6 +58,10 @@ struct tp_input_kind {
     int (*read_averages)(struct tp_input *input, struct tp_strings *strings,
                          struct tp_stacks *stacks, const struct tp_averages_options *options,
                          struct tp_input_averages *ret, struct tp_diag *diag);
+
+    /* Optional: the same events as pieces of work, none of them held. */
+    int (*read_work)(struct tp_input *input, struct tp_strings *strings, struct tp_work_sink *sink,
+                     struct tp_diag *diag);
 };
 
 /**
