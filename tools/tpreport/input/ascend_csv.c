@@ -180,23 +180,24 @@ static int take_start(struct tp_work_sink *sink, const struct tp_work *work)
     return 0;
 }
 
+/* A second reading of the same input, opened anew: it may be compressed. */
 static int find_base(struct reading *r)
 {
     struct first_start first = {.sink = {.take = take_start}};
     struct reading scan = *r;
-    uint64_t lost = r->input->lost_count;
+    struct tp_input again;
 
+    if (!strcmp(r->input->path, "-"))
+        return tp_diag_fail(r->diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                            "--from and --to in seconds need a file that can be read twice");
+    int result = tp_input_open(&again, r->input->path, NULL, r->diag);
+    if (result < 0)
+        return result;
+    scan.input = &again;
     scan.selection = NULL;
     scan.sink = &first.sink;
-    off_t start = r->input->is_directory ? 0 : lseek(r->input->fd, 0, SEEK_CUR);
-    if (start < 0)
-        return tp_diag_fail(r->diag, -errno, TP_DIAG_NO_OFFSET,
-                            "--from and --to in seconds need a file that can be read twice");
-    int result = read_all(&scan);
-    if (!r->input->is_directory && lseek(r->input->fd, start, SEEK_SET) < 0)
-        result = -errno;
-    r->input->lost_count = lost; /* told by the second reading */
-    r->input->lost_text[0] = '\0';
+    result = read_all(&scan);
+    tp_input_close(&again);
     r->base_ns = tp_number_truncate(first.ns);
     return result;
 }
