@@ -112,6 +112,20 @@ START_TEST(fields_know_their_places)
 }
 END_TEST
 
+START_TEST(half_a_byte_order_mark_is_text_at_its_place)
+{
+    struct reader r;
+
+    for (size_t step = 1; step < 6; step++) {
+        ck_assert_int_eq(read_text(&r, "\xef\xbbx,b\n", 6, step), 0);
+        ck_assert_int_eq(r.values, 2);
+        ck_assert_uint_eq(r.offsets[0], 0);
+        ck_assert_uint_eq(r.offsets[1], 4);
+        reader_fini(&r);
+    }
+}
+END_TEST
+
 START_TEST(text_behind_a_closing_quote_is_an_error)
 {
     struct reader r;
@@ -206,6 +220,6 @@ START_TEST(what_was_quoted_comes_back)
 END_TEST
 
 RUN_TESTS("csv_input", rows_and_fields_by_rfc_4180, fields_know_their_places,
-          text_behind_a_closing_quote_is_an_error, thousands_of_columns_are_refused,
-          a_quote_that_never_closes_ends_at_8_mb, a_row_can_stop_the_reading,
-          what_was_quoted_comes_back)
+          half_a_byte_order_mark_is_text_at_its_place, text_behind_a_closing_quote_is_an_error,
+          thousands_of_columns_are_refused, a_quote_that_never_closes_ends_at_8_mb,
+          a_row_can_stop_the_reading, what_was_quoted_comes_back)
