@@ -21,25 +21,35 @@ START_TEST(equal_lists_have_one_id)
 }
 END_TEST
 
-START_TEST(many_lists_keep_their_frames)
+/* List @i of the test below. */
+static uint32_t make_list(uint32_t i, uint32_t *frames)
+{
+    frames[0] = i;
+    frames[1] = i + 1;
+    frames[2] = i / 7;
+    return 1 + i % 3;
+}
+
+START_TEST(many_lists_keep_their_frames_and_are_found_again)
 {
     struct tp_stacks stacks;
-    uint32_t id, first = 0;
+    uint32_t id, first = 0, frames[3];
 
     ck_assert_int_eq(tp_stacks_init(&stacks), 0);
-    for (uint32_t i = 0; i < 20000; i++) {
-        uint32_t frames[3] = {i, i + 1, i / 7};
-        ck_assert_int_eq(tp_stacks_put(&stacks, frames, 1 + i % 3, &id), 0);
+    for (uint32_t i = 0; i < 40000; i++) {
+        uint32_t count = make_list(i % 20000, frames);
+        ck_assert_int_eq(tp_stacks_put(&stacks, frames, count, &id), 0);
         if (!i)
             first = id;
-        ck_assert_uint_eq(id, first + i);
+        ck_assert_uint_eq(id, first + i % 20000);
     }
     for (uint32_t i = 0; i < 20000; i++) {
-        ck_assert_uint_eq(tp_stacks_count(&stacks, first + i), 1 + i % 3);
-        ck_assert_uint_eq(tp_stacks_frames(&stacks, first + i)[0], i);
+        uint32_t count = make_list(i, frames);
+        ck_assert_uint_eq(tp_stacks_count(&stacks, first + i), count);
+        ck_assert_mem_eq(tp_stacks_frames(&stacks, first + i), frames, count * sizeof(*frames));
     }
     tp_stacks_fini(&stacks);
 }
 END_TEST
 
-RUN_TESTS("stacks", equal_lists_have_one_id, many_lists_keep_their_frames)
+RUN_TESTS("stacks", equal_lists_have_one_id, many_lists_keep_their_frames_and_are_found_again)

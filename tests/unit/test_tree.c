@@ -327,7 +327,22 @@ START_TEST(legacy_events_count_their_own_kernels_only)
 }
 END_TEST
 
-RUN_TESTS("tree", touching_at_the_start_is_inside_and_at_the_end_outside,
+START_TEST(every_event_gets_its_self_time)
+{
+    static const int64_t self[] = {60, 15, 5, 20};
+    struct fixture f;
+
+    fixture_load(&f, "[" EV(1, "p", 0, 100, "") "," EV(2, "a", 0, 20, "") "," EV(
+                         3, "b", 1, 6, "") "," EV(4, "c", 50, 70, "") "]");
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(
+            tp_number_truncate(tp_event_get(&f.list.events[i], TP_EVENT_SELF_CPU_TIME)), self[i]);
+    fixture_fini(&f);
+}
+END_TEST
+
+RUN_TESTS("tree", every_event_gets_its_self_time,
+          touching_at_the_start_is_inside_and_at_the_end_outside,
           of_equal_intervals_the_earlier_is_the_parent, a_partial_overlap_takes_over,
           what_is_popped_adopts_nothing_more, async_and_device_events_stand_alone,
           threads_nest_apart, alternating_nodes_of_a_thread_break_runs,

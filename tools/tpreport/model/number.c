@@ -191,19 +191,25 @@ static size_t print_scientific(const struct decimal *d, char *out)
            (size_t)sprintf(out + used, "e%c%02d", d->exponent < 0 ? '-' : '+', abs(d->exponent));
 }
 
+/* 0.00012345 */
+static size_t print_fraction(const struct decimal *d, char *out)
+{
+    size_t used = 2;
+
+    memcpy(out, "0.", 2);
+    for (int zeros = -1 - d->exponent; zeros > 0; zeros--)
+        out[used++] = '0';
+    memcpy(out + used, d->digits, (size_t)d->count);
+    return used + (size_t)d->count;
+}
+
+/* 286.0, 0.1 */
 static size_t print_positional(const struct decimal *d, char *out)
 {
     size_t used = 0;
-    int at = d->exponent < 0 ? d->exponent : 0; /* power of ten, counted downwards from the front */
 
-    if (d->exponent < 0) {
-        out[used++] = '0';
-        out[used++] = '.';
-        for (at = -1; at > d->exponent; at--)
-            out[used++] = '0';
-        memcpy(out + used, d->digits, (size_t)d->count);
-        return used + (size_t)d->count;
-    }
+    if (d->exponent < 0)
+        return print_fraction(d, out);
     for (int i = 0; i <= d->exponent; i++)
         out[used++] = i < d->count ? d->digits[i] : '0';
     out[used++] = '.';
