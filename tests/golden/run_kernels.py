@@ -136,6 +136,22 @@ def check_operator_details(program, path):
     return None if near(got["self_cpu_time_total"], want) and near(got["cpu_time_total"], total) else f"{got}"
 
 
+# ---- other tools' traces: kernels and their time, told where the traces come from ----
+
+KINETO = {"cuda_simple_add": (79, 10728), "triton_driver_launch": (1, 1.76), "rocm_minitoy_train": (14, 110.881),
+          "h100_bert_small": (60, 307.197), "torch_compile_triton": (12, None)}
+
+
+def check_trace(program, path, calls, total):
+    done = run(program, path, "json")
+    if done.returncode:
+        return done.stderr.decode()
+    report = json.loads(done.stdout)
+    totals = report["totals"]
+    good = totals["calls"] == calls and (total is None or near(totals["device_time_us"], total))
+    return None if good and report["rows_are"] == "kernels" else f"{totals}"
+
+
 # ---- the program: statuses and what it says on standard error ----
 
 HEADER = b"Name,Type,Start Time(us),Duration(us)\n"
@@ -179,6 +195,10 @@ def checks(program, golden, traces, write):
             yield f"{name}: {form}", lambda: check_bytes(program, path, golden / "kernels" / name / form, form, write)
     for folder in sorted(p.parent for p in (golden / "eventlist").glob("*/case.json")):
         yield f"{folder.name}: numbers", lambda: check_list(program, folder)
+    for name, (calls, total) in KINETO.items():
+        path = traces / f"kineto_{name}.json.gz"
+        if path.exists():
+            yield f"{name}: numbers", lambda: check_trace(program, path, calls, total)
     yield "ascend_l2: numbers", lambda: check_kernel_details(
         program, traces / "ascend_kernel_details_l2.csv", 10061.159, 7)
     for name in ("ascend_first", "ascend_latest"):
