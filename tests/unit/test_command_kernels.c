@@ -130,8 +130,9 @@ START_TEST(device_time_is_the_named_column)
 
     ck_assert_str_eq(o.text, HEAD);
     outcome_fini(&o);
-    ASSERT_PRINTS(MIXED, HEAD "mm_2,2.5,2.5,7.6923076923076925,1,2.5,2.5,2.5,2.5,0.0,true\r\n", "kernels", "-f",
-                  "csv", "--device-time-attr=cuda_time_total", "--sort-by=name", "-n1");
+    ASSERT_PRINTS(MIXED, HEAD "mm_2,2.5,2.5,7.6923076923076925,1,2.5,2.5,2.5,2.5,0.0,true\r\n",
+                  "kernels", "-f", "csv", "--device-time-attr=cuda_time_total", "--sort-by=name",
+                  "-n1");
     o = OUTCOME(MIXED, "kernels", "--device-time-attr=count");
     ck_assert(o.is_usage);
     ck_assert_str_eq(o.diag.text,
@@ -161,7 +162,7 @@ START_TEST(rows_are_ordered_and_limited)
         outcome_fini(&o);
     }
     struct outcome o = OUTCOME(MIXED, "kernels", "-n1");
-    ck_assert_ptr_nonnull(strstr(o.text, "1 more rows (--row-limit)\n"));
+    ck_assert_ptr_nonnull(strstr(o.text, "1 more row (--row-limit)\n"));
     outcome_fini(&o);
     o = OUTCOME(MIXED, "kernels", "--sort-by=cpu_memory_usage");
     ck_assert(o.is_usage);

@@ -136,7 +136,8 @@ static void put_table(struct kernels_text *t)
         put_row(t, &rows->items[i]);
     put_rule(t, '-');
     if (count < rows->count)
-        tp_buffer_format(&t->out, "%u more rows (--row-limit)\n", rows->count - count);
+        tp_buffer_format(&t->out, "%u more row%s (--row-limit)\n", rows->count - count,
+                         rows->count - count == 1 ? "" : "s");
 }
 
 /* ---- what it adds up to ---- */
