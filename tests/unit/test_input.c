@@ -46,7 +46,8 @@ START_TEST(other_files_are_described)
                                  "it begins with \"\\u001f\xef\xbf\xbd no gzip\"; expected "
                                  "a recording of tpagent, an event list in JSON, "));
     ck_assert_int_eq(open_text(&input, "", &diag), -TP_EFOREIGN);
-    ck_assert_ptr_nonnull(strstr(diag.text, "it is empty; expected a recording of tpagent, an event list in JSON, "));
+    ck_assert_ptr_nonnull(
+        strstr(diag.text, "it is empty; expected a recording of tpagent, an event list in JSON, "));
 }
 END_TEST
 
