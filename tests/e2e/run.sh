@@ -18,7 +18,11 @@ agent() { LD_PRELOAD="$AGENT" "$@"; }
 # Tracks one after the other: in the file they are mixed as they were drained.
 dump() {
     "$DUMP" "$@" "$TPAGENT_OUT" | awk '
-        function flush(t) { for (t = 1; t <= most; t++) printf "%s", lines[t]; split("", lines); most = 0 }
+        function flush(t) {
+            for (t = 1; t <= most; t++) printf "%s", lines[t]
+            split("", lines)
+            most = 0
+        }
         /^track=/ { split($1, part, "="); t = part[2] + 0; lines[t] = lines[t] $0 "\n"
                     if (t > most) most = t; next }
         { flush(); print }
