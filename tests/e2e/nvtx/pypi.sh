@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # PyPI's nvtx, which carries NVTX's headers in an extension of its own.
 for python in "$PYTHON" ${TEST_VENV:+"$TEST_VENV/bin/python"}; do
     "$python" -c 'import nvtx' 2>/dev/null && found=$python
