@@ -27,7 +27,7 @@ START_TEST(every_option_is_explained)
     char *text = read_manual();
 
 #define TP_OPTION(field, name, letter, kind, value, help)                                          \
-    ck_assert_msg(strstr(text, "--" name) != NULL, name);
+    ck_assert_msg((help) == NULL || strstr(text, "--" name) != NULL, name);
 #include "options.def"
 #undef TP_OPTION
     free(text);
