@@ -100,6 +100,25 @@ START_TEST(shapes_are_printed_as_lists)
 }
 END_TEST
 
+START_TEST(json_lists_are_split_as_they_are)
+{
+    struct tptrace_json_part parts[3];
+    const char *json = " [[[8,16],[]], [\"a,]\\\"\",\"b\"] ,[[16,1]],7]";
+    static const char *const expected[] = {"[[8,16],[]]", " [\"a,]\\\"\",\"b\"] ", "[[16,1]]"};
+    static const char *const refused[] = {"", "[", "[1,]", "{\"a\":1}", "7", "[1] x", "[\"a]"};
+
+    ck_assert(tptrace_json_split(json, strlen(json), parts, 3));
+    for (int i = 0; i < 3; i++)
+        ck_assert(parts[i].size == strlen(expected[i]) &&
+                  !memcmp(parts[i].bytes, expected[i], parts[i].size));
+    ck_assert(tptrace_json_split("[]", 2, parts, 3));
+    ck_assert_uint_eq(parts[0].size, 0);
+    for (size_t i = 0; i < UNIT_COUNT(refused); i++)
+        ck_assert_msg(!tptrace_json_split(refused[i], strlen(refused[i]), parts, 3), "%s",
+                      refused[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tptrace_text");
@@ -107,6 +126,7 @@ int main(void)
     tcase_add_loop_test(tcase, suffixes_are_taken_off_only_when_they_match, 0,
                         UNIT_COUNT(nvtx_cases));
     tcase_add_loop_test(tcase, shapes_are_printed_as_lists, 0, UNIT_COUNT(shapes_cases));
+    tcase_add_test(tcase, json_lists_are_split_as_they_are);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -80,6 +80,12 @@ ROW_VALUE(end, number(tp_event_get(row->event, TP_EVENT_END)))
 ROW_VALUE(device_index, integer(row->event->device_index))
 ROW_VALUE(device_resource_id, integer(row->event->device_resource_id))
 ROW_VALUE(sequence_nr, integer(row->event->sequence_nr))
+ROW_VALUE(structured_input_shapes, string(row->event->structured_input_shapes))
+ROW_VALUE(structured_input_strides, string(row->event->structured_input_strides))
+ROW_VALUE(input_dtypes, string(row->event->input_dtypes))
+ROW_VALUE(concrete_inputs, string(row->event->concrete_inputs))
+ROW_VALUE(domain, string(row->event->domain))
+ROW_VALUE(is_unfinished, flag(row, TP_EVENT_UNFINISHED))
 ROW_VALUE(is_python_function, flag(row, TP_EVENT_PYTHON_FUNCTION))
 
 static struct tp_value value_per_call(const struct tp_average *row, enum tp_measure total)
@@ -179,7 +185,8 @@ int tp_column_find(const char *name, bool rows_are_events, struct tp_diag *diag)
         if (strcmp(columns[i].name, wanted) != 0 ||
             (columns[i].where == TP_WHERE_EVENTS && !rows_are_events))
             continue;
-        if (columns[i].unit == TP_UNIT_STACK || columns[i].unit == TP_UNIT_SHAPES)
+        if (columns[i].unit == TP_UNIT_STACK || columns[i].unit == TP_UNIT_SHAPES ||
+            columns[i].unit == TP_UNIT_JSON)
             return tp_diag_fail(diag, -TP_ETYPE, TP_DIAG_NO_OFFSET, "rows have no order by '%s'",
                                 wanted);
         return i;

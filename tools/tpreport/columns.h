@@ -20,6 +20,7 @@ enum tp_unit {
     TP_UNIT_FLOP,
     TP_UNIT_FLAG,
     TP_UNIT_SHAPES, /* text form of a list */
+    TP_UNIT_JSON,   /* a list or object as JSON text */
     TP_UNIT_STACK,
     TP_UNIT_SHARE_CPU,    /* a time, shown as its part of the CPU sum */
     TP_UNIT_SHARE_DEVICE, /* ... of the device sum */

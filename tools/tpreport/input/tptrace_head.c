@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "input/tptrace.h"
 #include "model/python_text.h"
@@ -76,21 +75,14 @@ static void count_line(struct head *head, const struct tptrace_member *member, u
     end(head);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/* A running process's ranges are as old as they are now; a dead one's as old as they got. */
+/* A running process's ranges are as old as they were when it was read; a dead one's as old as they
+ * got. */
 static int64_t age_of(const struct tptrace_member *member, const struct tptrace_unfinished *range)
 {
     const struct tptrace_process *p = &member->process;
     size_t cursor = 0;
     int64_t end_ns =
-        p->state == TPTRACE_RUNNING ? now_ns() : tp_clock_ns(&p->clock, &cursor, p->last_ticks);
+        p->state == TPTRACE_RUNNING ? p->read_ns : tp_clock_ns(&p->clock, &cursor, p->last_ticks);
 
     return end_ns > range->start_ns ? end_ns - range->start_ns : 0;
 }

@@ -17,6 +17,9 @@ struct item {
     uint64_t sequence, parent; /* on the track; parent 0: none */
     uint64_t user;             /* the process */
     struct tptrace_event event;
+    uint32_t shapes, inputs; /* name ids, while the process is read */
+    struct tptrace_details details;
+    uint32_t domain;
     uint32_t tid, framework_thread;
     int32_t node_id;
 };
@@ -24,6 +27,8 @@ struct item {
 struct tptrace_list {
     struct item *items;
     size_t count, capacity;
+    size_t detailed;             /* items that have their details */
+    struct tptrace_names *names; /* of the items behind those */
     enum tp_by by;
 };
 
@@ -71,8 +76,14 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
     item->node_id = tptrace_node_of(source->process, list->by);
     item->ordinal = source->ordinal;
     item->user = source->user;
-    if (tp_slot_kind(record) == TP_EVENT_OP_BEGIN)
+    item->domain = name->domain;
+    item->details.shapes = name->input_shapes;
+    if (tp_slot_kind(record) == TP_EVENT_OP_BEGIN) {
         item->framework_thread = (uint32_t)(record[5] >> 32);
+        item->shapes = (uint32_t)record[6];
+        item->inputs = (uint32_t)(record[6] >> 32);
+    }
+    list->names = source->names;
     list->items[list->count++] = *item;
     return 0;
 }
@@ -80,6 +91,7 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
 static int list_range(void *context, const struct tptrace_source *source,
                       const struct tp_stream_range *range)
 {
+    struct tptrace_list *list = context;
     struct item item = {
         .start_ns = range->start_ns,
         .end_ns = range->end_ns,
@@ -90,7 +102,10 @@ static int list_range(void *context, const struct tptrace_source *source,
         .tid = source->track->tid,
     };
 
-    return add_item(context, source, range->name, range->record, &item);
+    int error = add_item(list, source, range->name, range->record, &item);
+    if (!error && range->how != TP_STREAM_ENDED)
+        list->items[list->count - 1].event.flags |= TP_EVENT_UNFINISHED;
+    return error;
 }
 
 static int list_async(void *context, const struct tptrace_source *source,
@@ -105,15 +120,35 @@ static int list_async(void *context, const struct tptrace_source *source,
     };
 
     int error = add_item(list, source, async->name, async->record, &item);
-    if (!error)
-        list->items[list->count - 1].event.flags |= TP_EVENT_ASYNC;
+    if (error)
+        return error;
+    list->items[list->count - 1].event.flags |=
+        TP_EVENT_ASYNC | (async->how == TP_STREAM_ENDED ? 0 : TP_EVENT_UNFINISHED);
+    return 0;
+}
+
+/* Shapes and the like, while the process's names are there and nobody else uses the strings. */
+static int list_details(void *context)
+{
+    struct tptrace_list *list = context;
+    int error = 0;
+
+    for (; list->detailed < list->count && !error; list->detailed++) {
+        struct item *item = &list->items[list->detailed];
+        struct tptrace_details inputs = {0};
+        if (item->shapes)
+            error = tptrace_names_details(list->names, item->shapes, &item->details);
+        if (!error && item->inputs)
+            error = tptrace_names_details(list->names, item->inputs, &inputs);
+        item->details.inputs = inputs.inputs;
+    }
     return error;
 }
 
 void tptrace_list_consumer(struct tptrace_list *list, struct tptrace_consumer *consumer)
 {
-    *consumer =
-        (struct tptrace_consumer){.context = list, .range = list_range, .async = list_async};
+    *consumer = (struct tptrace_consumer){
+        .context = list, .range = list_range, .async = list_async, .end_process = list_details};
 }
 
 int tptrace_list_add(struct tptrace_list *into, struct tptrace_list *from)
@@ -284,6 +319,11 @@ static int append_event(struct tp_event_list *events, const struct item *item,
     event.name = item->event.name;
     event.overload_name = item->event.overload_name;
     event.input_shapes = item->event.input_shapes;
+    event.structured_input_shapes = item->details.shapes;
+    event.structured_input_strides = item->details.strides;
+    event.input_dtypes = item->details.dtypes;
+    event.concrete_inputs = item->details.inputs;
+    event.domain = item->domain;
     event.stack = TP_STACK_EMPTY;
     event.parent = parent;
     event.node_id = item->node_id;

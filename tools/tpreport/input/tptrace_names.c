@@ -36,6 +36,7 @@ struct tptrace_names {
     uint64_t size;
     const struct tp_stream_name **plain, **nvtx; /* by id */
     uint32_t *shapes; /* string ids by id, TP_STRING_NONE: not one of shapes; NULL: not asked for */
+    struct tptrace_details *details; /* by id, as far as asked for; NULL nobody asked */
     struct chunk *chunks;
     struct tp_stream_names stream;
     pthread_mutex_t lock; /* what is below, and the strings while streams run */
@@ -344,6 +345,7 @@ void tptrace_names_close(struct tptrace_names *names)
     free(names->plain);
     free(names->nvtx);
     free(names->shapes);
+    free(names->details);
     pthread_mutex_destroy(&names->lock);
     free(names);
 }
@@ -359,6 +361,48 @@ uint32_t tptrace_names_shapes(const struct tptrace_names *names, uint32_t id)
         names->shapes && id < names->stream.count ? names->shapes[id] : TP_STRING_NONE;
 
     return shapes == TP_STRING_NONE ? TP_STRING_LIST : shapes;
+}
+
+static int put_part(struct tptrace_names *names, const struct tptrace_json_part *part,
+                    uint32_t *ret_id)
+{
+    return part->size ? tp_strings_put(names->strings, part->bytes, part->size, ret_id) : 0;
+}
+
+static int put_details(struct tptrace_names *names, const struct tp_name *name,
+                       struct tptrace_details *details)
+{
+    struct tptrace_json_part parts[3];
+    struct tptrace_json_part whole = {name->bytes, name->size};
+
+    if (!tptrace_json_split(name->bytes, name->size, parts, 3))
+        return 0;
+    if (name->kind == TP_NAME_INPUTS)
+        return put_part(names, &whole, &details->inputs);
+    int error = put_part(names, &parts[0], &details->shapes);
+    if (!error)
+        error = put_part(names, &parts[1], &details->dtypes);
+    return error ? error : put_part(names, &parts[2], &details->strides);
+}
+
+int tptrace_names_details(struct tptrace_names *names, uint32_t id,
+                          struct tptrace_details *ret_details)
+{
+    struct tp_name name;
+
+    *ret_details = (struct tptrace_details){0};
+    if (!names->file || id >= names->stream.count || !tp_names_get(names->file, id, &name) ||
+        (name.kind != TP_NAME_SHAPES && name.kind != TP_NAME_INPUTS))
+        return 0;
+    if (!names->details)
+        names->details = calloc(names->stream.count, sizeof(*names->details));
+    if (!names->details)
+        return -ENOMEM;
+    struct tptrace_details *details = &names->details[id];
+    int error = details->is_known ? 0 : put_details(names, &name, details);
+    details->is_known = !error;
+    *ret_details = *details;
+    return error;
 }
 
 const struct tp_names *tptrace_names_file(const struct tptrace_names *names)

@@ -35,6 +35,21 @@ const struct tp_stream_names *tptrace_names_stream(const struct tptrace_names *n
 /** tptrace_names_shapes - string id of the shapes of name @id, TP_STRING_LIST for none */
 uint32_t tptrace_names_shapes(const struct tptrace_names *names, uint32_t id);
 
+/* What a name of kind SHAPES or INPUTS says, as JSON; string ids, TP_STRING_NONE for what is
+ * unknown. */
+struct tptrace_details {
+    uint32_t shapes, dtypes, strides; /* of SHAPES */
+    uint32_t inputs;                  /* of INPUTS */
+    bool is_known;
+};
+
+/**
+ * tptrace_names_details - the details of name @id, put into the strings
+ * Context: offline, while nobody else uses names or strings. Return: 0 or -ENOMEM.
+ */
+int tptrace_names_details(struct tptrace_names *names, uint32_t id,
+                          struct tptrace_details *ret_details);
+
 /** tptrace_names_file - what was read, NULL nothing */
 const struct tp_names *tptrace_names_file(const struct tptrace_names *names);
 

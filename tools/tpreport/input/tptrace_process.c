@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "input/tptrace_file.h"
@@ -535,11 +536,20 @@ static int join_tracks(struct opening *o)
 
 /* ---- the whole ---- */
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static int open_parts(struct opening *o, const char *meta_path)
 {
     struct tptrace_process *p = o->process;
 
     p->state = find_state(&p->meta);
+    p->read_ns = now_ns();
     o->uuid = p->meta.has_uuid ? p->meta.uuid : NULL;
     o->near_ticks = p->meta.pair_count ? p->meta.pairs[0].ticks : 0;
     int error = read_rings(o);

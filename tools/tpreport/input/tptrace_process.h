@@ -62,6 +62,7 @@ struct tptrace_process {
     char *dir;
     struct tptrace_meta meta;
     enum tptrace_state state;
+    int64_t read_ns; /* real time at which its rings were read */
     struct tptrace_segment *segments;
     size_t segment_count;
     struct tptrace_track *tracks;

@@ -282,7 +282,7 @@ static int find_step(void *context, const struct tptrace_source *source,
 
 /* One quick pass over the process for its steps; leaves no trace in its totals. */
 static int find_steps(const struct tptrace_run *run, struct tptrace_process *process,
-                      const struct tptrace_names *names, const struct tp_selection *selection,
+                      struct tptrace_names *names, const struct tp_selection *selection,
                       struct windows *windows)
 {
     struct step_search search = {.selection = selection,
@@ -307,7 +307,7 @@ static int find_steps(const struct tptrace_run *run, struct tptrace_process *pro
 }
 
 static int make_windows(const struct tptrace_run *run, struct tptrace_process *process,
-                        const struct tptrace_names *names, const struct tp_selection *selection,
+                        struct tptrace_names *names, const struct tp_selection *selection,
                         struct windows *windows)
 {
     if (!selection)
@@ -344,7 +344,7 @@ static void release(struct tptrace_process *process)
     process->piece_count = 0;
 }
 
-static void note_names(struct tptrace_member *member, const struct tptrace_names *names,
+static void note_names(struct tptrace_member *member, struct tptrace_names *names,
                        struct tp_diag *diag)
 {
     const struct tp_names *file = tptrace_names_file(names);
@@ -362,8 +362,7 @@ static void note_names(struct tptrace_member *member, const struct tptrace_names
 }
 
 static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
-                         const struct tptrace_run_options *options,
-                         const struct tptrace_names *names,
+                         const struct tptrace_run_options *options, struct tptrace_names *names,
                          const struct tptrace_consumer *consumers, uint64_t first_ordinal)
 {
     struct windows windows = {0};

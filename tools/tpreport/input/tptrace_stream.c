@@ -23,7 +23,7 @@ struct reading {
 
 struct run {
     struct tptrace_process *process;
-    const struct tptrace_names *names;
+    struct tptrace_names *names;
     const struct tptrace_stream_options *options;
     const struct tptrace_consumer *consumers;
     uint32_t *order; /* pieces that have something left, each track's in its order */
@@ -578,7 +578,7 @@ static void count_empty_tracks(struct run *run)
     }
 }
 
-int tptrace_stream_process(struct tptrace_process *process, const struct tptrace_names *names,
+int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names *names,
                            const struct tptrace_stream_options *options,
                            const struct tptrace_consumer *consumers,
                            struct tptrace_open_ranges *ret_open)

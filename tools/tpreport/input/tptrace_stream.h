@@ -20,7 +20,7 @@
 struct tptrace_source {
     const struct tptrace_process *process;
     const struct tptrace_track *track;
-    const struct tptrace_names *names;
+    struct tptrace_names *names;
     uint64_t ordinal; /* of the track in the whole run */
     uint64_t user;    /* of the process: what the caller gave */
 };
@@ -83,7 +83,7 @@ struct tptrace_stream_options {
  * Context: offline.
  * Return: 0 (damage is noted in the process), -ENOMEM, or what a consumer returned.
  */
-int tptrace_stream_process(struct tptrace_process *process, const struct tptrace_names *names,
+int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names *names,
                            const struct tptrace_stream_options *options,
                            const struct tptrace_consumer *consumers,
                            struct tptrace_open_ranges *ret_open);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <yajl/yajl_parse.h>
+
 /* ---- emit_nvtx ---- */
 
 /* Where the last @mark in @text begins, or -1. */
@@ -240,5 +242,50 @@ bool tptrace_shapes_text(struct tp_buffer *out, const char *json, size_t size, b
             return false;
     }
     tp_buffer_char(out, ']');
+    return true;
+}
+
+/* ---- JSON as it is ---- */
+
+static bool is_json(const char *json, size_t size)
+{
+    yajl_handle parser = yajl_alloc(NULL, NULL, NULL);
+
+    if (!parser)
+        return false;
+    bool good = yajl_parse(parser, (const unsigned char *)json, size) == yajl_status_ok &&
+                yajl_complete_parse(parser) == yajl_status_ok;
+    yajl_free(parser);
+    return good;
+}
+
+bool tptrace_json_split(const char *json, size_t size, struct tptrace_json_part *parts,
+                        size_t count)
+{
+    size_t used = 0, depth = 0, start = 0;
+    bool text = false;
+
+    memset(parts, 0, count * sizeof(*parts));
+    while (size && strchr(" \t\r\n", json[0])) {
+        json++;
+        size--;
+    }
+    if (!size || json[0] != '[' || memchr(json, '\0', size) || !is_json(json, size))
+        return false;
+    for (size_t at = 0; at < size; at++) {
+        char c = json[at];
+        if (text) {
+            at += c == '\\';
+            text = c != '"';
+            continue;
+        }
+        text = c == '"';
+        depth += c == '[' || c == '{';
+        if (depth == 1 && (c == ',' || c == ']') && used < count && at > start)
+            parts[used++] = (struct tptrace_json_part){json + start, at - start};
+        if (depth == 1 && (c == ',' || (c == '[' && !at)))
+            start = at + 1;
+        depth -= c == ']' || c == '}';
+    }
     return true;
 }

@@ -32,4 +32,20 @@ bool tptrace_split_nvtx(const char *text, size_t size, struct tptrace_nvtx_text 
  */
 bool tptrace_shapes_text(struct tp_buffer *out, const char *json, size_t size, bool structured);
 
+/* Where the elements of a JSON list are. */
+struct tptrace_json_part {
+    const char *bytes; /* NULL: there is none */
+    size_t size;
+};
+
+/**
+ * tptrace_json_split - the first @count elements of a JSON list
+ * @parts: elements that the list does not have are empty
+ *
+ * The text is checked as a whole, so that each part is JSON and can be written as it is.
+ * Return: false when it is no JSON list.
+ */
+bool tptrace_json_split(const char *json, size_t size, struct tptrace_json_part *parts,
+                        size_t count);
+
 #endif

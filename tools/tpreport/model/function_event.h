@@ -36,6 +36,7 @@ enum tp_event_flag {
     TP_EVENT_FOLDED = 1u << 7,     /* merged into its parent of the same name; no longer listed */
     TP_EVENT_NO_FLOPS = 1u << 8,   /* flops is None */
     TP_EVENT_UNSET = 1u << 9,      /* an average without members: scope and annotation are None */
+    TP_EVENT_UNFINISHED = 1u << 11, /* its end was not recorded: it counts up to where records end */
     TP_EVENT_NO_LAUNCH = 1u << 10, /* device work that no event on the CPU is credited with */
 };
 
@@ -67,7 +68,12 @@ struct tp_function_event {
     uint32_t name;
     uint32_t trace_name; /* TP_STRING_NONE: not exported */
     uint32_t overload_name;
-    uint32_t input_shapes; /* text form of the list: "[[8, 16], []]" */
+    uint32_t input_shapes;            /* text form of the list: "[[8, 16], []]" */
+    uint32_t structured_input_shapes; /* these four: JSON, as recorded; TP_STRING_NONE unknown */
+    uint32_t structured_input_strides;
+    uint32_t input_dtypes;
+    uint32_t concrete_inputs;
+    uint32_t domain; /* whose range it is; TP_STRING_NONE */
     uint32_t stack;
     uint32_t use_device;
     uint32_t first_kernel, kernel_count; /* in the list's kernels */

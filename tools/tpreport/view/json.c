@@ -96,6 +96,8 @@ static void put_value(struct tp_buffer *out, const struct tp_report *report, enu
     case TP_VALUE_STRING:
         if (unit == TP_UNIT_SHAPES)
             put_shapes(out, report, value->id);
+        else if (unit == TP_UNIT_JSON)
+            tp_buffer_string(out, tp_strings_get(report->strings, value->id)->bytes);
         else
             put_string(out, report, value->id);
         break;
