@@ -31,10 +31,10 @@ START_TEST(an_unknown_key_is_told_as_the_reference_does)
     struct tp_diag diag;
 
     ck_assert_int_eq(tp_column_find("self_cuda_time_totl", false, &diag), -TP_ENOTFOUND);
-    ck_assert_str_eq(
-        diag.text,
+    static const char told[] =
         "'FunctionEventAvg' object has no attribute 'self_device_time_totl'; nearest sort "
-        "key: self_device_time_total");
+        "key: self_device_time_total; keys: key overload_name ";
+    ck_assert(!strncmp(diag.text, told, sizeof(told) - 1));
     ck_assert_int_eq(tp_column_find("nonsense", true, &diag), -TP_ENOTFOUND);
     ck_assert_ptr_nonnull(strstr(diag.text, "'FunctionEvent' object has no attribute 'nonsense'"));
 }

@@ -189,7 +189,7 @@ START_TEST(help_has_every_option_and_command)
     tp_options_help(&help);
     tp_buffer_char(&help, '\0');
 #define TP_OPTION(field, name, letter, kind, value, text)                                          \
-    ck_assert_ptr_nonnull(strstr(help.bytes, "--" name));
+    ck_assert((text) == NULL || strstr(help.bytes, "--" name) != NULL);
 #include "options.def"
 #undef TP_OPTION
 #define TP_COMMAND(id, name, function, subject, text)                                              \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -142,17 +143,26 @@ static void replace_all(char *text, size_t size, const char *from, const char *t
 /* Flags can be sorted by as well, but hardly need naming. */
 static int fail_unknown(const char *name, bool rows_are_events, struct tp_diag *diag)
 {
-    char keys[480];
+    char keys[400];
+    const char *nearest = "";
+    unsigned least = UINT_MAX;
     struct tp_text text;
 
     tp_text_init(&text, keys, sizeof(keys));
     for (int i = 0; i < TP_COLUMNS; i++) {
-        if (tp_column_is_sortable(i, rows_are_events) && columns[i].unit != TP_UNIT_FLAG)
-            tp_text_format(&text, " %s", columns[i].name);
+        if (!tp_column_is_sortable(i, rows_are_events) || columns[i].unit == TP_UNIT_FLAG)
+            continue;
+        unsigned distance = tp_text_distance(name, columns[i].name);
+        if (distance < least) {
+            least = distance;
+            nearest = columns[i].name;
+        }
+        tp_text_format(&text, " %s", columns[i].name);
     }
     return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                        "'%s' object has no attribute '%.*s'; keys:%s",
-                        rows_are_events ? "FunctionEvent" : "FunctionEventAvg", 40, name, keys);
+                        "'%s' object has no attribute '%.*s'; nearest sort key: %s; keys:%s",
+                        rows_are_events ? "FunctionEvent" : "FunctionEventAvg", 40, name, nearest,
+                        keys);
 }
 
 int tp_column_find(const char *name, bool rows_are_events, struct tp_diag *diag)

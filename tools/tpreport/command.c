@@ -48,7 +48,9 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     run->options = options;
     run->sort_column = -1;
     int result = choose_view(run, diag);
-    if (!result && options->sort_by) {
+    if (!result && options->command == TP_COMMAND_KERNELS)
+        result = tp_kernels_check(run, diag);
+    else if (!result && options->sort_by) {
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
         result = run->sort_column < 0 ? run->sort_column : 0;
     }
@@ -152,6 +154,13 @@ static int override_settings(struct tp_run *run, struct tp_diag *diag)
     return 0;
 }
 
+/* A file of a directory was named by who read it. */
+static void name_input(const struct tp_input *input, struct tp_diag *diag)
+{
+    if (!diag->file[0])
+        tp_diag_at(diag, input->path);
+}
+
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
 {
     ask_for_settings(run);
@@ -162,7 +171,7 @@ int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
             result = tp_tree_build(&run->list, diag);
         if (result < 0) {
             tp_progress_end(&run->progress);
-            tp_diag_at(diag, input->path);
+            name_input(input, diag);
             return result;
         }
     }
@@ -207,7 +216,7 @@ static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages
         run->list.profile_memory |= part.profile_memory;
         run->list.with_flops |= part.with_flops;
         if (result < 0)
-            tp_diag_at(diag, input->path);
+            name_input(input, diag);
     }
     tp_progress_end(&run->progress);
     if (!result)

@@ -157,6 +157,33 @@ static int read_OF(const struct argument *a)
     return 0;
 }
 
+static int read_REPEAT(const struct argument *a)
+{
+    int64_t count;
+
+    if (!read_integer(a->text, &count) || count < 1 || count > INT32_MAX)
+        return fail_value(a, "a number of at least 1");
+    a->options->repeat = (uint32_t)count;
+    return 0;
+}
+
+static int read_PROFILER(const struct argument *a)
+{
+    char known[128];
+    struct tp_text text;
+    int profiler = tp_profiler_find(a->text);
+
+    if (profiler >= 0) {
+        a->options->profiler = profiler;
+        return 0;
+    }
+    tp_text_init(&text, known, sizeof(known));
+    tp_text_string(&text, "one of");
+    for (int i = 0; i < TP_PROFILERS; i++)
+        tp_text_format(&text, "%s%s", i ? ", " : " ", tp_profiler_name(i));
+    return fail_value(a, known);
+}
+
 static int read_PID(const struct argument *a)
 {
     a->options->selection.has_pid = read_integer(a->text, &a->options->selection.pid);
@@ -423,6 +450,8 @@ int tp_options_parse(int argc, char **argv, const char **words, struct tp_option
                  .max_shapes_width = 80,
                  .max_src_width = 75,
                  .metric = TP_MEASURE_SELF_CPU_TIME},
+        .repeat = 1,
+        .profiler = TP_PROFILER_AUTO,
     };
     make_getopt_tables(longs, letters);
     opterr = 0;

@@ -6,6 +6,7 @@
 #include "input/selection.h"
 #include "model/averages.h"
 #include "model/buffer.h"
+#include "model/kernels.h"
 #include "view/view.h"
 
 enum tp_command_id {
@@ -27,6 +28,10 @@ struct tp_options {
     const char *format;  /* NULL: the command's default; these two likewise */
     const char *style;
     const char *output_path; /* NULL: standard output */
+    uint32_t repeat;         /* this and the next three: of the kernels command; at least 1 */
+    enum tp_profiler profiler;
+    const char *device_time_attr; /* NULL: not given */
+    bool merge_numbered;
     bool of_averages;
     bool compact;
     bool help, version;

@@ -14,6 +14,7 @@
 #include "model/averages.h"
 #include "model/buffer.h"
 #include "model/event_list.h"
+#include "model/work.h"
 
 enum { TP_INPUT_HEAD = 64 << 10 };
 
@@ -37,6 +38,8 @@ struct tp_input {
     char lost_text[256];        /* about the first of it */
     struct tp_buffer notes;     /* the report's head: lines for stderr, each with its end */
     struct tp_buffer recording; /* the same facts as a JSON object; empty: nothing to say */
+    bool has_span;              /* the recording says its own start and end; set by reading */
+    int64_t start_ns, end_ns;
 };
 
 /* What a stream of events came to; the settings that a list would carry. */
@@ -62,6 +65,10 @@ struct tp_input_kind {
     int (*read_averages)(struct tp_input *input, struct tp_strings *strings,
                          struct tp_stacks *stacks, const struct tp_averages_options *options,
                          struct tp_input_averages *ret, struct tp_diag *diag);
+
+    /* Optional: the same events as pieces of work, none of them held. */
+    int (*read_work)(struct tp_input *input, struct tp_strings *strings, struct tp_work_sink *sink,
+                     struct tp_diag *diag);
 };
 
 /**
