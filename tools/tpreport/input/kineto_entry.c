@@ -437,6 +437,7 @@ static int use_span(struct tp_kineto *kineto, const struct tp_kineto_category *c
     record.start_thread = record.end_thread =
         thread_of(kineto->records.list->strings, &entry->tid, &is_remote);
     record.correlation_id = entry->correlation;
+    record.is_call = kind == TP_KINETO_IS_CALL;
     if (kind != TP_KINETO_IS_DEVICE_ANNOTATION)
         note_start(kineto, record.start_ns);
     kineto->has_device |= kind >= TP_KINETO_IS_DEVICE;

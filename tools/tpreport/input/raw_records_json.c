@@ -222,6 +222,12 @@ static int end_shapes(struct parser *p)
     return put_string(p, p->text.bytes, p->text.size, &p->record.input_shapes);
 }
 
+/* "cuda_runtime", "xpu_driver", ... */
+static bool is_call(const struct tp_string *activity)
+{
+    return strstr(activity->bytes, "_runtime") || strstr(activity->bytes, "_driver");
+}
+
 static int end_record(struct parser *p)
 {
     p->place = IN_RECORDS;
@@ -234,6 +240,7 @@ static int end_record(struct parser *p)
         p->record.end_thread = p->record.start_thread;
     p->details.linked_correlation_id = p->record.linked_correlation_id;
     p->record.details = &p->details;
+    p->record.is_call = is_call(tp_strings_get(p->records.list->strings, p->details.activity_type));
     int result = tp_raw_records_add(&p->records, &p->record, p->diag);
     if (result < 0) {
         char reason[256];

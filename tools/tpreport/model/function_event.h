@@ -36,8 +36,10 @@ enum tp_event_flag {
     TP_EVENT_FOLDED = 1u << 7,     /* merged into its parent of the same name; no longer listed */
     TP_EVENT_NO_FLOPS = 1u << 8,   /* flops is None */
     TP_EVENT_UNSET = 1u << 9,      /* an average without members: scope and annotation are None */
-    TP_EVENT_UNFINISHED = 1u << 11, /* its end was not recorded: it counts up to where records end */
-    TP_EVENT_NO_LAUNCH = 1u << 10, /* device work that no event on the CPU is credited with */
+    TP_EVENT_NO_LAUNCH = 1u << 10, /* device work of which no launch is recorded */
+    TP_EVENT_CALL = 1u << 11,      /* a call of a runtime or driver */
+    TP_EVENT_UNFINISHED =
+        1u << 12, /* its end was not recorded: it counts up to where records end */
 };
 
 /* The numbers that an event stores. Times are microseconds, memory bytes. */

@@ -55,7 +55,7 @@ struct link {
     uint32_t head, tail;
     uint32_t owner;                      /* the last front-end event with the id */
     uint32_t first_kernel, kernel_count; /* once they are in the list */
-    bool has_kernels;
+    bool has_kernels, is_claimed;
 };
 
 struct links {
@@ -155,6 +155,18 @@ static bool is_creditable(const struct tp_function_event *event)
            event->device_type == TP_DEVICE_XPU;
 }
 
+/* Its launch is recorded: a front-end event has the id. */
+static void claim(struct tp_raw_records *records, const struct links *links, struct link *link)
+{
+    struct tp_function_event *events = &records->list->events[records->first];
+
+    if (link->is_claimed)
+        return;
+    link->is_claimed = true;
+    for (uint32_t i = link->head; i != TP_NO_EVENT; i = links->next[i])
+        events[i].flags &= (uint16_t)~TP_EVENT_NO_LAUNCH;
+}
+
 /* Device work that is linked to a front-end event becomes its kernels. All events with the id get
  * the same ones, so that they share them; only those of events that have others too are copies. */
 static int take_kernels(struct tp_raw_records *records, const struct links *links,
@@ -174,7 +186,6 @@ static int take_kernels(struct tp_raw_records *records, const struct links *link
         struct tp_function_event *linked = &list->events[records->first + i];
         if (!is_creditable(linked))
             continue;
-        linked->flags &= (uint16_t)~TP_EVENT_NO_LAUNCH;
         result =
             tp_event_list_credit_kernel(list, index,
                                         &(struct tp_kernel){.name = linked->name,
@@ -217,10 +228,13 @@ static int credit_kernels(struct tp_raw_records *records, const struct links *li
         if (measured < records->measured_count && records->measured[measured].event == i)
             result = add_measured_kernel(list, &records->measured[measured++]);
         if (result || records->linked_ids[i - records->first] ||
-            event->device_type != TP_DEVICE_CPU || event->flags & TP_EVENT_ASYNC)
+            event->device_type != TP_DEVICE_CPU)
             continue;
         uint32_t number = tp_id_index_find(&links->ids, event->id);
         if (number == TP_NO_NUMBER)
+            continue;
+        claim(records, links, &links->items[number]);
+        if (event->flags & TP_EVENT_ASYNC) /* is credited with nothing */
             continue;
         links->items[number].owner = i - records->first;
         result = take_kernels(records, links, &links->items[number], i);
@@ -228,28 +242,40 @@ static int credit_kernels(struct tp_raw_records *records, const struct links *li
     return result;
 }
 
-/* Until somebody is credited with it. */
-static void mark_device_work(const struct tp_raw_records *records)
+/* Work that belongs to no front-end event may still have been launched by a call that is there. */
+static int find_calls(struct tp_raw_records *records)
 {
-    for (uint32_t i = records->first; i < records->list->count; i++) {
-        struct tp_function_event *event = &records->list->events[i];
-        if (event->device_type != TP_DEVICE_CPU && !(event->flags & TP_EVENT_USER_ANNOTATION))
-            event->flags |= TP_EVENT_NO_LAUNCH;
+    struct tp_function_event *events = &records->list->events[records->first];
+    uint32_t count = records->list->count - records->first, unknown = 0, number;
+    struct tp_id_index calls = {0};
+    int result = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        unknown += (events[i].flags & TP_EVENT_NO_LAUNCH) != 0;
+    for (uint32_t i = 0; unknown && result >= 0 && i < count; i++) {
+        if (events[i].flags & TP_EVENT_CALL)
+            result = tp_id_index_put(&calls, events[i].id, &number);
     }
+    for (uint32_t i = 0; unknown && result >= 0 && i < count; i++) {
+        if (events[i].flags & TP_EVENT_NO_LAUNCH &&
+            tp_id_index_find(&calls, events[i].id) != TP_NO_NUMBER)
+            events[i].flags &= (uint16_t)~TP_EVENT_NO_LAUNCH;
+    }
+    tp_id_index_fini(&calls);
+    return result < 0 ? result : 0;
 }
 
 static int join_kernels(struct tp_raw_records *records)
 {
     struct links links = {0};
 
-    mark_device_work(records);
     int result = find_links(records, &links);
     if (!result)
         result = credit_kernels(records, &links);
     if (!result)
         move_calls(records, &links);
     links_fini(&links);
-    return result;
+    return result ? result : find_calls(records);
 }
 
 /* ---- memory that no event is credited with ---- */

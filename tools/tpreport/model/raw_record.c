@@ -181,6 +181,10 @@ static void fill_event(struct tp_function_event *event, const struct tp_raw_reco
         event->flags |= TP_EVENT_USER_ANNOTATION;
     if (record->is_python_function)
         event->flags |= TP_EVENT_PYTHON_FUNCTION;
+    if (record->is_call)
+        event->flags |= TP_EVENT_CALL;
+    if (record->device_type != TP_DEVICE_CPU && !record->is_user_annotation)
+        event->flags |= TP_EVENT_NO_LAUNCH; /* until it is found */
 }
 
 static int add_event(struct tp_raw_records *records, const struct tp_raw_record *record,

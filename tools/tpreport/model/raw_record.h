@@ -30,6 +30,7 @@ struct tp_raw_record {
     uint32_t stack;
     int32_t device_index;
     bool is_async, is_user_annotation, is_python_function, is_hidden;
+    bool is_call; /* of a runtime or driver: its correlation_id is that of the work it launched */
     uint8_t device_type, scope;
     const struct tp_event_details *details; /* borrowed; NULL: none known */
 };
