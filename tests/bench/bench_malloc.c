@@ -3,7 +3,7 @@
  * CPU time of a malloc and free pair: a random one of 4,096 live blocks is replaced, with sizes of
  * 16 to 4,096 bytes, evenly over the powers of two. Takes turns in short chunks with the same
  * through libc's own names, which no preloaded library sees, so that the difference is what the
- * library adds, and with reading the time stamp counter. The lowest quarter of the chunks counts.
+ * library adds, and with reading the time stamp counter. The lowest tenth of the chunks counts.
  *
  *     bench_malloc [THREADS [MILLIONS-OF-PAIRS]]
  */
@@ -94,10 +94,10 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double low_quarter(double *values)
+static double low_tenth(double *values)
 {
     qsort(values, (size_t)chunks, sizeof(*values), by_value);
-    return values[chunks / 4];
+    return values[chunks / 10];
 }
 
 static void *work(void *argument)
@@ -116,9 +116,9 @@ static void *work(void *argument)
         bares[i] = bare_chunk(&worker->unseen);
         clocks[i] = clock_chunk();
     }
-    worker->pair_ns = low_quarter(pairs);
-    worker->bare_ns = low_quarter(bares);
-    worker->clock_ns = low_quarter(clocks);
+    worker->pair_ns = low_tenth(pairs);
+    worker->bare_ns = low_tenth(bares);
+    worker->clock_ns = low_tenth(clocks);
     free(pairs);
     free(bares);
     free(clocks);

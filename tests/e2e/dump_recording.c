@@ -330,12 +330,49 @@ static void take_block(struct process *process, const struct tp_block *block)
     }
 }
 
-static void read_segment(struct process *process, struct file *file)
+/* What is to be replayed: a block of a segment, or a ring. Tracks by number, then blocks as they
+ * stand, then rings. */
+struct piece {
+    uint32_t track;
+    bool is_ring;
+    uint64_t order; /* a ring's first slot */
+    struct file *file;
+    uint64_t at;
+    struct tp_ring_view view;
+};
+
+struct pieces {
+    struct piece *all;
+    size_t count, room;
+};
+
+static struct piece *add_piece(struct pieces *pieces, uint32_t track)
 {
-    struct tp_block_decoder *decoder = tp_block_decoder_create();
+    if (pieces->count == pieces->room) {
+        pieces->room = pieces->room * 2 + 64;
+        pieces->all = grow(pieces->all, pieces->room, sizeof(*pieces->all));
+    }
+    struct piece *piece = &pieces->all[pieces->count];
+    *piece = (struct piece){.track = track, .order = pieces->count};
+    pieces->count++;
+    return piece;
+}
+
+static int by_track(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+
+    if (x->track != y->track)
+        return x->track < y->track ? -1 : 1;
+    if (x->is_ring != y->is_ring)
+        return x->is_ring ? 1 : -1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static void find_blocks(struct process *process, struct pieces *pieces, struct file *file)
+{
     struct tp_file_header header;
     struct tp_block_header block_header;
-    struct tp_block block;
     struct tp_file_walk walk;
     struct tp_diag diag = {0};
     uint64_t at;
@@ -352,24 +389,33 @@ static void read_segment(struct process *process, struct file *file)
     }
     tp_file_walk_init(&walk, file->bytes, file->size, &header);
     while ((n = tp_file_walk_next(&walk, &block_header, &at, &diag))) {
-        if (n > 0 && block_header.type != TP_BLOCK_EVENTS)
-            continue;
-        if (n > 0 && tp_block_decode(decoder, (char *)file->bytes + at, file->size - at, at, &block,
-                                     &diag) == 0) {
-            take_block(process, &block);
-            continue;
+        if (n < 0) {
+            complain(&diag, file->path);
+            process->counts.damaged += !walk.torn;
+        } else if (block_header.type == TP_BLOCK_EVENTS) {
+            struct piece *piece = add_piece(pieces, block_header.track);
+            piece->file = file;
+            piece->at = at;
         }
-        complain(&diag, file->path);
-        process->counts.damaged += n > 0 || !walk.torn;
     }
     process->counts.torn += walk.torn;
-    tp_block_decoder_destroy(decoder);
 }
 
-struct ring {
-    struct file file;
-    struct tp_ring_view view;
-};
+static void read_block(struct process *process, struct tp_block_decoder *decoder,
+                       const struct piece *piece)
+{
+    const struct file *file = piece->file;
+    struct tp_diag diag = {0};
+    struct tp_block block;
+
+    if (!tp_block_decode(decoder, (char *)file->bytes + piece->at, file->size - piece->at,
+                         piece->at, &block, &diag)) {
+        take_block(process, &block);
+        return;
+    }
+    complain(&diag, file->path);
+    process->counts.damaged++;
+}
 
 static void take_ring(struct process *process, const struct tp_ring_view *view)
 {
@@ -398,13 +444,6 @@ static void take_ring(struct process *process, const struct tp_ring_view *view)
     }
 }
 
-static int by_first_slot(const void *a, const void *b)
-{
-    const struct ring *x = a, *y = b;
-
-    return (x->view.first > y->view.first) - (x->view.first < y->view.first);
-}
-
 static int has_end(const struct dirent *entry, const char *end)
 {
     size_t n = strlen(entry->d_name), m = strlen(end);
@@ -427,29 +466,38 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static void read_rings(struct process *process, const char *dir)
+/* The files of one kind in @dir, in the order of their names. They stay in memory. */
+static struct file *open_files(const char *dir, int (*is_wanted)(const struct dirent *),
+                               int *ret_count)
 {
     struct dirent **entries;
-    struct tp_diag diag = {0};
-    int n = scandir(dir, &entries, is_ring, alphasort), count = 0;
+    int n = scandir(dir, &entries, is_wanted, alphasort);
+    struct file *files = calloc((size_t)(n > 0 ? n : 1), sizeof(*files));
 
-    if (n <= 0)
-        return;
-    struct ring *rings = calloc((size_t)n, sizeof(*rings));
-    for (int i = 0; i < n; i++) {
-        struct ring *ring = &rings[count];
-        if (file_open(&ring->file, dir, entries[i]->d_name) < 0)
-            continue; /* a living process took it away */
-        if (tp_ring_view_open(&ring->view, ring->file.bytes, ring->file.size, NULL, &diag) < 0) {
-            complain(&diag, ring->file.path);
+    *ret_count = 0;
+    for (int i = 0; i < n; i++) /* a living process may take one away */
+        *ret_count += !file_open(&files[*ret_count], dir, entries[i]->d_name);
+    return files;
+}
+
+static void find_rings(struct process *process, struct pieces *pieces, const char *dir)
+{
+    struct tp_ring_view view;
+    struct tp_diag diag = {0};
+    int count;
+    struct file *files = open_files(dir, is_ring, &count);
+
+    for (int i = 0; i < count; i++) {
+        if (tp_ring_view_open(&view, files[i].bytes, files[i].size, NULL, &diag) < 0) {
+            complain(&diag, files[i].path);
             process->counts.damaged++;
-            continue;
+        } else if (view.track != TP_RING_UNCLAIMED) {
+            struct piece *piece = add_piece(pieces, view.track);
+            piece->is_ring = true;
+            piece->order = view.first;
+            piece->view = view;
         }
-        count += ring->view.track != TP_RING_UNCLAIMED;
     }
-    qsort(rings, (size_t)count, sizeof(*rings), by_first_slot);
-    for (int i = 0; i < count; i++)
-        take_ring(process, &rings[i].view);
 }
 
 /* What meta.jsonl says of records that found no room. */
@@ -516,26 +564,42 @@ static void print_summary(struct process *process)
     putchar('\n');
 }
 
+static void read_pieces(struct process *process, const char *dir)
+{
+    struct tp_block_decoder *decoder = tp_block_decoder_create();
+    struct pieces pieces = {0};
+    char rings[1024];
+    int count;
+    struct file *segments = open_files(dir, is_segment, &count);
+
+    for (int i = 0; i < count; i++)
+        find_blocks(process, &pieces, &segments[i]);
+    ring_dir(dir, rings, sizeof(rings));
+    find_rings(process, &pieces, rings);
+    if (pieces.count)
+        qsort(pieces.all, pieces.count, sizeof(*pieces.all), by_track);
+    for (size_t i = 0; i < pieces.count; i++) {
+        if (pieces.all[i].is_ring)
+            take_ring(process, &pieces.all[i].view);
+        else
+            read_block(process, decoder, &pieces.all[i]);
+    }
+    for (int i = 0; i < count; i++)
+        file_close(&segments[i]);
+    free(pieces.all);
+    tp_block_decoder_destroy(decoder);
+}
+
 static void read_process(const char *dir)
 {
     struct process process = {.dir = dir};
-    struct file names = {0}, segment;
-    struct dirent **entries;
+    struct file names = {0};
     struct tp_diag diag = {0};
-    char rings[1024];
 
     if (!file_open(&names, dir, "names.tpn") &&
         tp_names_open(&process.names, names.bytes, names.size, NULL, &diag) < 0)
         complain(&diag, names.path);
-    int n = scandir(dir, &entries, is_segment, alphasort);
-    for (int i = 0; i < n; i++) {
-        if (file_open(&segment, dir, entries[i]->d_name) < 0)
-            continue;
-        read_segment(&process, &segment);
-        file_close(&segment);
-    }
-    ring_dir(dir, rings, sizeof(rings));
-    read_rings(&process, rings);
+    read_pieces(&process, dir);
     read_drops(&process, dir);
     for (unsigned i = 0; i < process.track_count; i++) {
         process.counts.open += process.tracks[i].open_count;

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh SCRIPT: run one end-to-end test in a folder of its own and compare what it prints with SCRIPT's .stdout.exact.
-# The script finds: agent PROGRAM... (runs it under the agent), dump [OPTION] (prints the recording), skip REASON,
-# WORKLOADS (folder of programs), PYTHON. Exit status 77 means skipped.
+# run.sh SCRIPT: run one end-to-end test in a folder of its own and compare what it prints with its
+# .stdout.exact, and its exit status with its .exit (0 without). The script finds:
+#   agent PROGRAM...   runs it under the agent        dump [OPTION]   prints the recording
+#   skip REASON        ends the test, not run         HERE            the script's folder
+#   WORKLOADS          folder of programs             PYTHON          an interpreter
+# UPDATE=1 takes what it prints for right.
 set -u
 script=$(realpath "$1")
-here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d "${TMPDIR:-/tmp}/tpagent-test.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -13,11 +15,33 @@ for name in $(env | sed -n 's/^\(TPAGENT_[A-Z_]*\)=.*/\1/p'); do unset "$name"; 
 unset NVTX_INJECTION64_PATH INTEL_LIBITTNOTIFY64 LD_PRELOAD
 mkdir recording
 export TPAGENT_OUT="$work/recording"
+export AGENT DUMP WORKLOADS PYTHON
+HERE=$(dirname "$script")
+export HERE
 
+# shellcheck disable=SC2317 # the script calls them
 agent() { LD_PRELOAD="$AGENT" "$@"; }
-dump() { "$DUMP" "$@" "$TPAGENT_OUT"; }
-skip() { echo "skipped: $*" >&2; exit 77; }
+# Tracks one after the other: in the file they are mixed as they were drained.
+# shellcheck disable=SC2317
+dump() {
+    "$DUMP" "$@" "$TPAGENT_OUT" | awk '
+        function flush(t) {
+            for (t = 1; t <= most; t++) printf "%s", lines[t]
+            split("", lines)
+            most = 0
+        }
+        /^track=/ { split($1, part, "="); t = part[2] + 0; lines[t] = lines[t] $0 "\n"
+                    if (t > most) most = t; next }
+        { flush(); print }
+        END { flush() }'
+}
+# shellcheck disable=SC2317
+skip() {
+    echo "skipped: $*" >&2
+    exit 77
+}
 
+# shellcheck disable=SC1090
 (. "$script") >stdout 2>stderr
 status=$?
 cat stderr >&2

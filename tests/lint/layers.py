@@ -33,8 +33,8 @@ LAYERS = {
         "runtime/trace",
     ],
 }
-# Headers of tpreport's top folder that views and inputs may know.
-SHARED_BY_VIEWS = {"tools/tpreport/columns.h", "tools/tpreport/columns.def"}
+# What views may know of tpreport's top folder.
+COLUMNS = re.compile(r"tools/tpreport/(\w+_)?columns\.(h|def)")
 SEARCH = ["runtime", "agent", "tools/tpreport", "tools", ""]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 IO_CALL = re.compile(
@@ -72,9 +72,9 @@ def verdict(path, target):
     if (
         layer == "tools/tpreport/view"
         and other == "tools/tpreport"
-        and target not in SHARED_BY_VIEWS
+        and not COLUMNS.fullmatch(target)
     ):
-        return "a view may include only the model's headers and columns.h"
+        return "a view may include only the model's headers and columns"
     if other == layer or other in LAYERS[layer]:
         return None
     return f"{layer} must not include {other or 'this'}"

@@ -189,13 +189,18 @@ START_TEST(help_has_every_option_and_command)
     tp_options_help(&help);
     tp_buffer_char(&help, '\0');
 #define TP_OPTION(field, name, letter, kind, value, text)                                          \
-    ck_assert_ptr_nonnull(strstr(help.bytes, "--" name));
+    ck_assert((strstr(help.bytes, "--" name) != NULL) == ((const char *)(text) != NULL));
 #include "options.def"
 #undef TP_OPTION
 #define TP_COMMAND(id, name, function, subject, text)                                              \
     ck_assert_ptr_nonnull(strstr(help.bytes, "  " name " "));
 #include "commands.def"
 #undef TP_COMMAND
+    for (int i = 0; i < TP_COMMANDS; i++) {
+        const char *example = tp_command_example((enum tp_command_id)i);
+        ck_assert_int_eq(strncmp(example, "tpreport ", 9), 0);
+        ck_assert_ptr_nonnull(strstr(help.bytes, example));
+    }
     tp_buffer_fini(&help);
 }
 END_TEST

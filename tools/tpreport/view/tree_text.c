@@ -27,13 +27,15 @@ struct tree_text {
     uint32_t *node_of; /* by event */
     uint32_t *slots;   /* (parent node, name) to node + 1; only when merging */
     uint32_t slot_count;
-    uint32_t *roots; /* events */
+    uint32_t unlaunched; /* node of the section's device work that nobody launched, or NO_NODE */
+    uint32_t *roots;     /* events */
     size_t root_count;
     int64_t printed;
     struct tp_buffer line, cell;
 };
 
 #define NO_NODE UINT32_MAX
+#define UNLAUNCHED UINT32_MAX /* instead of a name */
 
 /* ---- sections ---- */
 
@@ -159,19 +161,43 @@ static int find_node(struct tree_text *t, uint32_t parent, uint32_t name, uint32
     return result;
 }
 
+static void add_sums(struct node *node, const struct tp_average *row)
+{
+    for (int i = 0; i < TP_MEASURES; i++)
+        node->sums[i] = tp_number_add(node->sums[i], row->sums[i]);
+}
+
+/* The node below which an event stands. */
+static int find_parent(struct tree_text *t, const struct tp_function_event *event,
+                       const struct tp_average *row, uint32_t *ret_parent)
+{
+    int result = 0;
+
+    *ret_parent = event->parent == TP_NO_EVENT ? NO_NODE : t->node_of[event->parent];
+    if (!(event->flags & TP_EVENT_NO_LAUNCH))
+        return 0;
+    if (t->unlaunched == NO_NODE)
+        result = find_node(t, NO_NODE, UNLAUNCHED, &t->unlaunched);
+    if (!result)
+        add_sums(&t->nodes[t->unlaunched], row);
+    *ret_parent = t->unlaunched;
+    return result;
+}
+
 static int add_event(struct tree_text *t, uint32_t index)
 {
     const struct tp_function_event *event = &t->report->list->events[index];
-    uint32_t node, parent = event->parent == TP_NO_EVENT ? NO_NODE : t->node_of[event->parent];
+    uint32_t node, parent;
     struct tp_average row;
 
-    int result = find_node(t, parent, event->name, &node);
+    tp_average_of_event(t->report->list, event, &row);
+    int result = find_parent(t, event, &row, &parent);
+    if (!result)
+        result = find_node(t, parent, event->name, &node);
     if (result < 0)
         return result;
     t->node_of[index] = node;
-    tp_average_of_event(t->report->list, event, &row);
-    for (int i = 0; i < TP_MEASURES; i++)
-        t->nodes[node].sums[i] = tp_number_add(t->nodes[node].sums[i], row.sums[i]);
+    add_sums(&t->nodes[node], &row);
     t->nodes[node].is_async |= (event->flags & TP_EVENT_ASYNC) != 0;
     return 0;
 }
@@ -281,7 +307,10 @@ static void put_node(struct tree_text *t, const struct node *node, unsigned dept
         tp_buffer_char(&t->line, ' ');
     if (depth > MAX_INDENT)
         tp_buffer_format(&t->line, "[%u] ", depth);
-    tp_format_display(&t->line, tp_strings_get(t->report->strings, node->name));
+    if (node->name == UNLAUNCHED)
+        tp_buffer_string(&t->line, "(no launch recorded)");
+    else
+        tp_format_display(&t->line, tp_strings_get(t->report->strings, node->name));
     if (node->is_async)
         tp_buffer_string(&t->line, " (async)");
     end_line(t);
@@ -320,6 +349,7 @@ static void put_nodes_below(struct tree_text *t, uint32_t root)
 static int put_one_section(struct tree_text *t, size_t begin, size_t end)
 {
     t->node_count = 0;
+    t->unlaunched = NO_NODE;
     for (uint32_t i = 0; i < t->slot_count; i++)
         t->slots[i] = 0;
     for (size_t i = begin; i < end; i++) {
