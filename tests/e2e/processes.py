@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every process of a PyTorch job has its own folder and all are in one report; deaths lose nothing."""
+"""Every process of a PyTorch job has a folder and is in one report; deaths lose nothing."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 import tap
 
-PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", os.environ.get("PYTHON", "/usr/bin/python3"))
+PYTHON = os.environ.get("TPAGENT_TEST_PYTHON") or os.environ.get("PYTHON", "/usr/bin/python3")
 ONE_ADD = "import torch; torch.ones(2) + 1"
 
 
@@ -227,7 +227,7 @@ def kill(environment, seconds):
 
 
 def killed_again_and_again():
-    """SIGKILL at random moments: slot numbers have no gap and no duplicate, every file is readable."""
+    """SIGKILL at random moments: slot numbers have no gap and no duplicate, files are readable."""
     need_torch()
     seed = int(os.environ.get("TPAGENT_TEST_SEED", time.time_ns() % 1000000))
     print(f"# seed {seed}")

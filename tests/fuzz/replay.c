@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a fuzz target on every file of some folders, whole and cut short at a few places: a corpus as
- * an ordinary test. Not crashing is the test.
+ * Runs a fuzz target on every file of some folders, whole and cut short at a few places: a corpus
+ * as an ordinary test. Not crashing is the test.
  *
  *     fuzz_NAME_replay DIR...
  */

@@ -28,8 +28,10 @@ def expected_tables():
     for kind, column, name, word, shift, bits, encoding, *rest in rows_of("TP_FIELD", text):
         encoding = encoding.lower().replace("_", " ")
         columns.append([ids[kind], column, name, word, shift, bits, encoding, *rest])
-    encodings = [[number, name.lower().replace("_", " ")]
-                 for name, number in re.findall(r"TP_ENCODING_(\w+) = (\d+)", header)]
+    encodings = [
+        [number, name.lower().replace("_", " ")]
+        for name, number in re.findall(r"TP_ENCODING_(\w+) = (\d+)", header)
+    ]
     return {
         "kinds": ("id name slots role class since meaning".split(), kinds),
         "columns": ("kind id name word shift bits encoding unit since meaning".split(), columns),
@@ -52,9 +54,9 @@ def table_after(lines, marker):
 def check_tables(lines):
     for marker, (head, rows) in expected_tables().items():
         found_head, found = table_after(lines, marker)
-        if found_head[:len(head)] != head:
+        if found_head[: len(head)] != head:
             yield "table of %s: heading is %s, expected %s" % (marker, found_head, head)
-        found = [row[:len(head)] for row in found]
+        found = [row[: len(head)] for row in found]
         for row in rows:
             if row not in found:
                 yield "table of %s: missing or different: %s" % (marker, " | ".join(row))
@@ -74,7 +76,7 @@ def check_example(lines):
     with open(os.path.join(lint.ROOT, "tests/golden/v1/smallest.tpt"), "rb") as file:
         golden = file.read()
     shown = bytearray()
-    for line in lines[lines.index("<!-- smallest -->"):]:
+    for line in lines[lines.index("<!-- smallest -->") :]:
         match = re.match(r"    ([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)(?:  |$)", line)
         if match:
             if int(match.group(1), 16) != len(shown):

@@ -66,6 +66,8 @@ def variable_words(row):
 
 def option_words(row):
     """TP_OPTION(...): its long name is the first text argument that looks like one."""
+    if row[-1] == "NULL":  # without a help text: hidden
+        return []
     for argument in row[1:] if len(row) > 1 else row:
         if re.fullmatch(r"[a-z][a-z0-9-]+", argument):
             return ["--" + argument]

@@ -9,7 +9,7 @@ import lint
 SOURCES = (".c", ".h", ".cpp", ".def", ".map", ".py", ".sh", ".bpf.c", "meson.build")
 # Rows of a table stay one line each; so do paragraphs of documents and expected outputs.
 NARROW = (".c", ".h", ".cpp", ".py", ".sh", "meson.build", "meson_options.txt")
-MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|home/\w+)/[\w.-]")
+MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|home/\w+|opt/tp)/[\w.-]")
 DATA = ("tests/golden/", "tests/fuzz/corpus")
 
 

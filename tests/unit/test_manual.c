@@ -58,5 +58,24 @@ START_TEST(every_column_is_explained)
 }
 END_TEST
 
+START_TEST(every_column_and_format_of_kernels_is_explained)
+{
+    char *text = read_manual();
+
+#define TP_KERNEL_COLUMN(id, name, heading, unit, value, help)                                     \
+    ck_assert_msg(strstr(text, "\n\\fB" name "\\fR\t") != NULL, name);
+#include "kernel_columns.def"
+#undef TP_KERNEL_COLUMN
+#define TP_PROFILER(id, name, help) ck_assert_msg(strstr(text, "\n.B " name "\n") != NULL, name);
+#include "model/profilers.def"
+#undef TP_PROFILER
+    ck_assert_ptr_nonnull(strstr(text, "\n.B nsys-kernels\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\n.B nsys-api\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\n.B ascend-kernel_details\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\n.B ascend-operator_details\n"));
+    free(text);
+}
+END_TEST
+
 RUN_TESTS("manual", every_option_is_explained, every_command_is_explained,
-          every_column_is_explained)
+          every_column_is_explained, every_column_and_format_of_kernels_is_explained)

@@ -118,6 +118,12 @@ bool tp_column_is_shown(enum tp_column_id id, bool rows_are_events)
            (columns[id].where == TP_WHERE_EVENTS && rows_are_events);
 }
 
+bool tp_column_is_sortable(enum tp_column_id id, bool rows_are_events)
+{
+    return tp_column_is_shown(id, rows_are_events) && columns[id].unit != TP_UNIT_STACK &&
+           columns[id].unit != TP_UNIT_SHAPES;
+}
+
 /* ---- names ---- */
 
 static void replace_all(char *text, size_t size, const char *from, const char *to)
@@ -133,19 +139,20 @@ static void replace_all(char *text, size_t size, const char *from, const char *t
     }
 }
 
-static const char *nearest_name(const char *name, bool rows_are_events)
+/* Flags can be sorted by as well, but hardly need naming. */
+static int fail_unknown(const char *name, bool rows_are_events, struct tp_diag *diag)
 {
-    const char *best = "self_cpu_time_total";
-    unsigned least = 64;
+    char keys[480];
+    struct tp_text text;
 
+    tp_text_init(&text, keys, sizeof(keys));
     for (int i = 0; i < TP_COLUMNS; i++) {
-        unsigned distance = tp_text_distance(name, columns[i].name);
-        if (distance < least && tp_column_is_shown(i, rows_are_events)) {
-            best = columns[i].name;
-            least = distance;
-        }
+        if (tp_column_is_sortable(i, rows_are_events) && columns[i].unit != TP_UNIT_FLAG)
+            tp_text_format(&text, " %s", columns[i].name);
     }
-    return best;
+    return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
+                        "'%s' object has no attribute '%.*s'; keys:%s",
+                        rows_are_events ? "FunctionEvent" : "FunctionEventAvg", 40, name, keys);
 }
 
 int tp_column_find(const char *name, bool rows_are_events, struct tp_diag *diag)
@@ -167,10 +174,7 @@ int tp_column_find(const char *name, bool rows_are_events, struct tp_diag *diag)
                                 wanted);
         return i;
     }
-    return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                        "'%s' object has no attribute '%s'; nearest sort key: %s",
-                        rows_are_events ? "FunctionEvent" : "FunctionEventAvg", wanted,
-                        nearest_name(wanted, rows_are_events));
+    return fail_unknown(wanted, rows_are_events, diag);
 }
 
 /* ---- order ---- */

@@ -67,10 +67,13 @@ const struct tp_column *tp_column_get(enum tp_column_id id);
  */
 bool tp_column_is_shown(enum tp_column_id id, bool rows_are_events);
 
+/** tp_column_is_sortable - does --sort-by take it? All but lists and the shares of text tables. */
+bool tp_column_is_sortable(enum tp_column_id id, bool rows_are_events);
+
 /**
  * tp_column_find - what --sort-by means: a name after the reference's aliases (cuda, xpu and
  * privateuse1 read as device)
- * @diag: the reference's sentence about an unknown attribute, and the nearest known name
+ * @diag: the reference's sentence about an unknown attribute, and the keys that there are
  * Return: a column id, -TP_ENOTFOUND, or -TP_ETYPE for one that has no order (stack, input_shapes).
  */
 int tp_column_find(const char *name, bool rows_are_events, struct tp_diag *diag);

@@ -48,7 +48,9 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     run->options = options;
     run->sort_column = -1;
     int result = choose_view(run, diag);
-    if (!result && options->sort_by) {
+    if (!result && options->command == TP_COMMAND_KERNELS)
+        result = tp_kernels_check(run, diag);
+    else if (!result && options->sort_by) {
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
         result = run->sort_column < 0 ? run->sort_column : 0;
     }
@@ -116,8 +118,52 @@ static void collect_losses(struct tp_run *run)
     }
 }
 
+/* ---- settings: what the inputs say, unless the command line says something else ---- */
+
+/* Before reading: some inputs work out what is wanted only. */
+static void ask_for_settings(struct tp_run *run)
+{
+    run->list.with_flops = run->options->flops == TP_SWITCH_ON;
+    run->list.keeps_details = run->options->command == TP_COMMAND_EVENTS && run->view &&
+                              !strcmp(run->view->format, "json");
+}
+
+static int set_device(struct tp_run *run, const char *device)
+{
+    struct tp_event_list *list = &run->list;
+    int result = 0;
+
+    list->use_device = TP_STRING_NONE;
+    if (strcmp(device, "none") != 0)
+        result = tp_strings_put(&run->strings, device, strlen(device), &list->use_device);
+    for (uint32_t i = 0; i < list->count; i++)
+        list->events[i].use_device = list->use_device;
+    return result;
+}
+
+static int override_settings(struct tp_run *run, struct tp_diag *diag)
+{
+    const struct tp_options *options = run->options;
+
+    if (options->memory != TP_SWITCH_UNSET)
+        run->list.profile_memory = options->memory == TP_SWITCH_ON;
+    if (options->flops != TP_SWITCH_UNSET)
+        run->list.with_flops = options->flops == TP_SWITCH_ON;
+    if (options->device && set_device(run, options->device) < 0)
+        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a device's name");
+    return 0;
+}
+
+/* A file of a directory was named by who read it. */
+static void name_input(const struct tp_input *input, struct tp_diag *diag)
+{
+    if (!diag->file[0])
+        tp_diag_at(diag, input->path);
+}
+
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
 {
+    ask_for_settings(run);
     for (int i = 0; i < run->input_count; i++) {
         struct tp_input *input = &run->inputs[i];
         int result = input->kind->read_list(input, &run->list, diag);
@@ -125,12 +171,12 @@ int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
             result = tp_tree_build(&run->list, diag);
         if (result < 0) {
             tp_progress_end(&run->progress);
-            tp_diag_at(diag, input->path);
+            name_input(input, diag);
             return result;
         }
     }
     tp_progress_end(&run->progress);
-    return 0;
+    return override_settings(run, diag);
 }
 
 static int load_list_with_times(struct tp_run *run, struct tp_diag *diag)
@@ -170,9 +216,11 @@ static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages
         run->list.profile_memory |= part.profile_memory;
         run->list.with_flops |= part.with_flops;
         if (result < 0)
-            tp_diag_at(diag, input->path);
+            name_input(input, diag);
     }
     tp_progress_end(&run->progress);
+    if (!result)
+        result = override_settings(run, diag);
     if (result < 0) {
         tp_averages_destroy(*ret_averages);
         *ret_averages = NULL;

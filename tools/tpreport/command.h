@@ -21,9 +21,10 @@ struct tp_run {
     struct tp_input *inputs; /* all open */
     int input_count;
     struct tp_progress progress;
-    struct tp_buffer notes;     /* lines for stderr: what was lost */
-    struct tp_buffer recording; /* what inputs say of themselves, as JSON; empty: nothing */
-    bool is_partial;            /* exit status 3 */
+    struct tp_buffer notes;         /* lines for stderr: what was lost */
+    struct tp_buffer recording;     /* what inputs say of themselves, as JSON; empty: nothing */
+    bool is_partial;                /* exit status 3 */
+    enum tp_measure device_measure; /* of the kernels command: what its device time is */
 };
 
 #define TP_COMMAND(id, name, function, subject, help)                                              \
@@ -44,6 +45,9 @@ void tp_run_fini(struct tp_run *run);
  * Return: 0, or negative with @diag.
  */
 int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag);
+
+/** tp_kernels_check - tp_run_init's part for the kernels command: its sort key, its attribute */
+int tp_kernels_check(struct tp_run *run, struct tp_diag *diag);
 
 /** tp_run_load_list - all inputs into run->list, each with its tree. For commands. */
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "completion.h"
 #include "options.h"
 
 enum exit_status { EXIT_WHOLE = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_PARTIAL = 3 };
@@ -23,7 +24,10 @@ static int print_text(const struct tp_options *options, struct tp_output *output
 {
     struct tp_buffer text = {0};
 
-    if (options->help)
+    if (options->print_completion) {
+        if (tp_completion_write(&text, options->print_completion, diag) < 0)
+            return complain(diag, EXIT_USAGE);
+    } else if (options->help)
         tp_options_help(&text);
     else
         tp_buffer_string(&text, "tpreport " TP_VERSION "\n");
@@ -77,8 +81,8 @@ int main(int argc, char **argv)
     }
     if (options.note[0])
         fprintf(stderr, "tpreport: %s\n", options.note);
-    int status = options.help || options.version ? print_text(&options, &output, &diag)
-                                                 : run_command(&run, &output, &diag);
+    bool is_text = options.help || options.version || options.print_completion;
+    int status = is_text ? print_text(&options, &output, &diag) : run_command(&run, &output, &diag);
     tp_run_fini(&run);
     free(words);
     return status;

@@ -50,6 +50,18 @@ static int read_FLAG(const struct argument *a)
     return 0;
 }
 
+static int read_ON(const struct argument *a)
+{
+    *(enum tp_switch *)a->field = TP_SWITCH_ON;
+    return 0;
+}
+
+static int read_OFF(const struct argument *a)
+{
+    *(enum tp_switch *)a->field = TP_SWITCH_OFF;
+    return 0;
+}
+
 static int read_TEXT(const struct argument *a)
 {
     *(const char **)a->field = a->text;
@@ -143,6 +155,33 @@ static int read_OF(const struct argument *a)
         return fail_value(a, "events or averages");
     *(bool *)a->field = averages;
     return 0;
+}
+
+static int read_REPEAT(const struct argument *a)
+{
+    int64_t count;
+
+    if (!read_integer(a->text, &count) || count < 1 || count > INT32_MAX)
+        return fail_value(a, "a number of at least 1");
+    a->options->repeat = (uint32_t)count;
+    return 0;
+}
+
+static int read_PROFILER(const struct argument *a)
+{
+    char known[128];
+    struct tp_text text;
+    int profiler = tp_profiler_find(a->text);
+
+    if (profiler >= 0) {
+        a->options->profiler = profiler;
+        return 0;
+    }
+    tp_text_init(&text, known, sizeof(known));
+    tp_text_string(&text, "one of");
+    for (int i = 0; i < TP_PROFILERS; i++)
+        tp_text_format(&text, "%s%s", i ? ", " : " ", tp_profiler_name(i));
+    return fail_value(a, known);
 }
 
 static int read_PID(const struct argument *a)
@@ -291,6 +330,31 @@ const char *tp_command_name(enum tp_command_id id)
     return commands[id].name;
 }
 
+const char *tp_command_help(enum tp_command_id id)
+{
+    return commands[id].help;
+}
+
+const char *tp_command_example(enum tp_command_id id)
+{
+    static const char *const examples[TP_COMMANDS] = {
+#define TP_EXAMPLE(id, line) [TP_COMMAND_##id] = line,
+#include "examples.def"
+#undef TP_EXAMPLE
+    };
+
+    return examples[id] ? examples[id] : commands[id].name;
+}
+
+bool tp_option_text(int number, struct tp_option_text *ret_text)
+{
+    if (number >= OPTION_COUNT)
+        return false;
+    *ret_text = (struct tp_option_text){table[number].name, table[number].letter,
+                                        table[number].value, table[number].help};
+    return true;
+}
+
 static void make_getopt_tables(struct option *longs, char *letters)
 {
     *letters++ =
@@ -337,7 +401,7 @@ static int fail_option(const char *word, struct tp_diag *diag)
             return tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "option --%s takes no value",
                                 name);
         unsigned distance = tp_text_distance(name, table[i].name);
-        if (distance < least) {
+        if (distance < least && table[i].help) {
             least = distance;
             nearest = table[i].name;
         }
@@ -386,6 +450,8 @@ int tp_options_parse(int argc, char **argv, const char **words, struct tp_option
                  .max_shapes_width = 80,
                  .max_src_width = 75,
                  .metric = TP_MEASURE_SELF_CPU_TIME},
+        .repeat = 1,
+        .profiler = TP_PROFILER_AUTO,
     };
     make_getopt_tables(longs, letters);
     opterr = 0;
@@ -416,6 +482,8 @@ static void put_option(struct tp_buffer *out, int i)
     char left[64];
     struct tp_text text;
 
+    if (!table[i].help)
+        return;
     tp_text_init(&text, left, sizeof(left));
     if (table[i].letter)
         tp_text_format(&text, "  -%c, ", table[i].letter);
@@ -431,12 +499,16 @@ void tp_options_help(struct tp_buffer *out)
     tp_buffer_string(
         out,
         "usage: tpreport [COMMAND] [OPTION]... [INPUT]...\n\n"
-        "Reports from recordings of tpagent and from event lists in JSON. INPUT is a file, a\n"
-        "directory, or - for standard input; without one, the newest recording in TPAGENT_OUT,\n"
-        "else here.\n\ncommands:\n");
+        "Reports from recordings of tpagent, from Kineto and Chrome traces and event lists in "
+        "JSON,\n"
+        "plain or compressed (gzip, zstd). INPUT is a file, a directory, or - for standard input;\n"
+        "without one, the newest recording in TPAGENT_OUT, else here.\n\ncommands:\n");
     for (int i = 0; i < TP_COMMANDS; i++)
         tp_buffer_format(out, "  %-10s %s%s\n", commands[i].name, commands[i].help,
                          i ? "" : "; the default");
+    tp_buffer_string(out, "\nexamples:\n");
+    for (int i = 0; i < TP_COMMANDS; i++)
+        tp_buffer_format(out, "  %s\n", tp_command_example((enum tp_command_id)i));
     tp_buffer_string(out, "\noptions:\n");
     for (int i = 0; i < OPTION_COUNT; i++)
         put_option(out, i);

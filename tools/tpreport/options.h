@@ -6,6 +6,7 @@
 #include "input/selection.h"
 #include "model/averages.h"
 #include "model/buffer.h"
+#include "model/kernels.h"
 #include "view/view.h"
 
 enum tp_command_id {
@@ -14,6 +15,9 @@ enum tp_command_id {
 #undef TP_COMMAND
     TP_COMMANDS
 };
+
+/* What an input says, or the command line says instead. */
+enum tp_switch { TP_SWITCH_UNSET, TP_SWITCH_ON, TP_SWITCH_OFF };
 
 /* The command line, read. Strings point into argv. */
 struct tp_options {
@@ -24,9 +28,16 @@ struct tp_options {
     const char *format;  /* NULL: the command's default; these two likewise */
     const char *style;
     const char *output_path; /* NULL: standard output */
+    uint32_t repeat;         /* this and the next three: of the kernels command; at least 1 */
+    enum tp_profiler profiler;
+    const char *device_time_attr; /* NULL: not given */
+    bool merge_numbered;
     bool of_averages;
     bool compact;
     bool help, version;
+    const char *device; /* "none": no device; NULL: as the input says */
+    enum tp_switch memory, flops;
+    const char *print_completion; /* a shell's name; NULL: no */
     struct tp_averages_options group;
     struct tp_selection selection;
     struct tp_view_options view;
@@ -49,7 +60,20 @@ int tp_options_parse(int argc, char **argv, const char **words, struct tp_option
 /** tp_options_help - the text of --help */
 void tp_options_help(struct tp_buffer *out);
 
-/** tp_command_name - as written on the command line */
+/* One row of the table of options, for who makes texts of it. */
+struct tp_option_text {
+    const char *name;  /* long, without dashes */
+    int letter;        /* 0: none */
+    const char *value; /* NULL: takes none */
+    const char *help;  /* NULL: hidden */
+};
+
+/** tp_option_text - row @number of the table; false behind its end */
+bool tp_option_text(int number, struct tp_option_text *ret_text);
+
+/** tp_command_name, _help, _example - as written on the command line; one clause; a whole line */
 const char *tp_command_name(enum tp_command_id id);
+const char *tp_command_help(enum tp_command_id id);
+const char *tp_command_example(enum tp_command_id id);
 
 #endif

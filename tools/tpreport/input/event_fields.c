@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "input/json_capture.h"
 #include "model/python_text.h"
 
 enum {
@@ -31,13 +32,16 @@ enum field_kind {
     FIELD_SHAPES,
     FIELD_STACK,
     FIELD_KERNELS,
+    FIELD_DETAIL_INTEGER, /* these three: in the details */
+    FIELD_DETAIL_TEXT,
+    FIELD_DETAIL_JSON,
 };
 
 struct tp_event_field {
     const char *name;
     size_t size;
     enum field_kind kind;
-    size_t target; /* offset in the event, a bit, or a number's place */
+    size_t target; /* offset in the event or its details, a bit, or a number's place */
 };
 
 /* The kinds whose target is an offset take it as such; the others as it is. */
@@ -61,38 +65,31 @@ static const struct tp_event_field fields[] = {
     {name, sizeof(name) - 1, FIELD_##kind, TARGET_##kind(target)},
 #include "input/event_fields.def"
 #undef TP_EVENT_FIELD
+#define TP_EVENT_DETAIL(name, kind, none)                                                          \
+    {#name, sizeof(#name) - 1, FIELD_DETAIL_##kind, offsetof(struct tp_event_details, name)},
+#include "model/event_details.def"
+#undef TP_EVENT_DETAIL
 };
 
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]), FIRST_OPTIONAL = 4 };
+_Static_assert(FIELD_COUNT <= 64, "tp_json_parser has a bit for each");
 
 /* ---- errors: every callback returns 0 to stop ---- */
 
-uint64_t tp_json_offset(const struct tp_json_parser *p)
-{
-    return p->offset + yajl_get_bytes_consumed(p->yajl);
-}
-
 int tp_json_fail(struct tp_json_parser *p, int code, const char *found, const char *expected)
 {
-    const char *where = p->place >= TP_JSON_IN_EVENT && p->place <= TP_JSON_IN_KERNEL && p->field
-                            ? p->field->name
-                            : "";
+    bool is_inside = p->place >= TP_JSON_IN_EVENTS && p->place <= TP_JSON_IN_DETAIL;
+    const char *where = p->place >= TP_JSON_IN_EVENT && is_inside && p->field ? p->field->name : "";
 
-    if (p->place >= TP_JSON_IN_EVENTS && p->place <= TP_JSON_IN_KERNEL)
-        p->result =
-            tp_diag_fail(p->diag, code, tp_json_offset(p), "event %u%s%s: found %s, expected %s",
-                         p->event_number, *where ? ", " : "", where, found, expected);
-    else
-        p->result = tp_diag_fail(p->diag, code, tp_json_offset(p), "found %s, expected %s", found,
-                                 expected);
-    return 0;
+    if (!is_inside)
+        return tp_json_reader_fail(&p->reader, code, "found %s, expected %s", found, expected);
+    return tp_json_reader_fail(&p->reader, code, "event %u%s%s: found %s, expected %s",
+                               p->event_number, *where ? ", " : "", where, found, expected);
 }
 
 int tp_json_fail_memory(struct tp_json_parser *p, int code)
 {
-    p->result =
-        tp_diag_fail(p->diag, code, tp_json_offset(p), "no memory for event %u", p->event_number);
-    return 0;
+    return tp_json_reader_fail(&p->reader, code, "no memory for event %u", p->event_number);
 }
 
 int tp_json_fail_token(struct tp_json_parser *p, const struct tp_json_token *token,
@@ -233,9 +230,80 @@ static bool take_null(struct tp_json_parser *p, const struct tp_json_token *toke
     case FIELD_KERNELS:
         p->kernel_count = 0;
         return true;
+    case FIELD_DETAIL_INTEGER:
+    case FIELD_DETAIL_TEXT:
+    case FIELD_DETAIL_JSON: /* as good as absent */
+        return true;
     default:
         return false;
     }
+}
+
+/* ---- details, kept only for who wants them ---- */
+
+static int put_detail(struct tp_json_parser *p)
+{
+    uint32_t *at = (uint32_t *)(void *)((char *)&p->details + p->field->target);
+    int result = p->detail.failed
+                     ? -ENOMEM
+                     : tp_strings_put(p->list->strings, p->detail.bytes, p->detail.size, at);
+
+    return result < 0 ? tp_json_fail_memory(p, result) : 1;
+}
+
+/* One more token of a value that is kept as text. */
+static int take_in_detail(struct tp_json_parser *p, const struct tp_json_token *token)
+{
+    bool good = true;
+
+    switch (token->type) {
+    case TP_JSON_NULL:
+        good = tp_json_capture_word(&p->detail, "null", 4);
+        break;
+    case TP_JSON_FLAG:
+        good =
+            tp_json_capture_word(&p->detail, token->flag ? "true" : "false", token->flag ? 4 : 5);
+        break;
+    case TP_JSON_NUMBER:
+        good = tp_json_capture_word(&p->detail, token->text, token->size);
+        break;
+    case TP_JSON_STRING:
+        good = tp_json_capture_string(&p->detail, token->text, token->size);
+        break;
+    case TP_JSON_LIST:
+    case TP_JSON_OBJECT:
+        good = tp_json_capture_open(&p->detail, token->type == TP_JSON_LIST ? '[' : '{');
+        break;
+    }
+    return good ? 1 : tp_json_fail(p, -TP_ELIMIT, "more than 16 MB", "less");
+}
+
+static int end_detail(struct tp_json_parser *p, char bracket)
+{
+    if (!tp_json_capture_close(&p->detail, bracket))
+        return tp_json_fail(p, -TP_ELIMIT, "more than 16 MB", "less");
+    if (p->depth >= p->skip_depth)
+        return 1;
+    p->place = TP_JSON_IN_EVENT;
+    return put_detail(p);
+}
+
+static int take_detail(struct tp_json_parser *p, const struct tp_json_token *token)
+{
+    char *at = (char *)&p->details + p->field->target;
+
+    if (p->field->kind == FIELD_DETAIL_INTEGER)
+        return take_integer(p, token, INT64_MIN, INT64_MAX, (int64_t *)(void *)at, "an integer");
+    if (p->field->kind == FIELD_DETAIL_TEXT)
+        return tp_json_take_text(p, token, true, (uint32_t *)(void *)at);
+    tp_buffer_reset(&p->detail);
+    if (!take_in_detail(p, token))
+        return 0;
+    if (token->type != TP_JSON_LIST && token->type != TP_JSON_OBJECT)
+        return put_detail(p);
+    p->place = TP_JSON_IN_DETAIL;
+    p->skip_depth = p->depth;
+    return 1;
 }
 
 static int take_in_event(struct tp_json_parser *p, const struct tp_json_token *token)
@@ -284,6 +352,10 @@ static int take_in_event(struct tp_json_parser *p, const struct tp_json_token *t
         return begin_list(p, token, TP_JSON_IN_STACK);
     case FIELD_KERNELS:
         return begin_list(p, token, TP_JSON_IN_KERNELS);
+    case FIELD_DETAIL_INTEGER:
+    case FIELD_DETAIL_TEXT:
+    case FIELD_DETAIL_JSON:
+        return take_detail(p, token);
     }
     return 0;
 }
@@ -422,12 +494,14 @@ int tp_json_event_take(struct tp_json_parser *p, const struct tp_json_token *tok
         return take_in_shapes(p, token);
     case TP_JSON_IN_KERNELS:
         return begin_kernel(p, token);
+    case TP_JSON_IN_DETAIL:
+        return take_in_detail(p, token);
     default:
         return take_in_kernel(p, token);
     }
 }
 
-int tp_json_event_close(struct tp_json_parser *p)
+int tp_json_event_close(struct tp_json_parser *p, char bracket)
 {
     switch (p->place) {
     case TP_JSON_IN_SHAPES:
@@ -436,6 +510,8 @@ int tp_json_event_close(struct tp_json_parser *p)
         return end_stack(p);
     case TP_JSON_IN_KERNEL:
         return end_kernel(p);
+    case TP_JSON_IN_DETAIL:
+        return end_detail(p, bracket);
     default:
         p->place = TP_JSON_IN_EVENT;
         return 1;
@@ -449,6 +525,7 @@ int tp_json_event_begin(struct tp_json_parser *p, const struct tp_json_token *to
     if (token->type != TP_JSON_OBJECT)
         return tp_json_fail_token(p, token, "an event (an object)");
     tp_function_event_init(&p->event);
+    p->details = tp_event_details_none();
     p->seen = 0;
     p->saw_trace_name = p->saw_resource = false;
     p->kernel_count = 0;
@@ -499,21 +576,35 @@ int tp_json_event_end(struct tp_json_parser *p)
     if (!is_selected(p))
         return 1;
     int result = tp_event_list_append(p->list, &p->event);
+    if (!result && p->list->keeps_details)
+        p->list->details[p->list->count - 1] = p->details;
     for (size_t i = 0; !result && i < p->kernel_count; i++)
         result = tp_event_list_append_kernel(p->list, &p->kernels[i]);
     return result < 0 ? tp_json_fail_memory(p, result) : 1;
 }
 
-void tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t size)
+static bool is_detail(const struct tp_event_field *field)
 {
+    return field->kind >= FIELD_DETAIL_INTEGER;
+}
+
+int tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t size)
+{
+    if (p->place == TP_JSON_IN_DETAIL)
+        return tp_json_capture_key(&p->detail, key, size)
+                   ? 1
+                   : tp_json_fail(p, -TP_ELIMIT, "more than 16 MB", "less");
     p->field = NULL;
     for (int i = 0; i < FIELD_COUNT; i++) {
         if (fields[i].size != size || memcmp(fields[i].name, key, size) != 0)
             continue;
+        if (is_detail(&fields[i]) && !p->list->keeps_details)
+            break;
         p->field = &fields[i];
-        p->seen |= 1u << i;
+        p->seen |= 1ull << i;
         p->saw_trace_name |= fields[i].target == offsetof(struct tp_function_event, trace_name) &&
                              fields[i].kind == FIELD_TEXT_OR_NULL;
-        return;
+        break;
     }
+    return 1;
 }

@@ -4,9 +4,8 @@
 #ifndef TP_INPUT_EVENT_FIELDS_H
 #define TP_INPUT_EVENT_FIELDS_H
 
-#include <yajl/yajl_parse.h>
-
 #include "input/input.h"
+#include "input/json_reader.h"
 #include "model/buffer.h"
 
 enum tp_json_place {
@@ -19,6 +18,7 @@ enum tp_json_place {
     TP_JSON_IN_SHAPES,
     TP_JSON_IN_KERNELS,
     TP_JSON_IN_KERNEL,
+    TP_JSON_IN_DETAIL,  /* a value that is kept as text */
     TP_JSON_IN_SKIPPED, /* below an unknown key */
     TP_JSON_AT_END,
 };
@@ -43,22 +43,22 @@ struct tp_json_token {
 struct tp_event_field;
 
 struct tp_json_parser {
-    yajl_handle yajl;
-    uint64_t offset; /* of the present chunk */
+    struct tp_json_reader reader;
     struct tp_event_list *list;
     const struct tp_selection *selection;
-    struct tp_diag *diag;
-    int result;
 
     enum tp_json_place place, resume; /* resume: behind TP_JSON_IN_SKIPPED */
     unsigned depth, skip_depth;
-    bool saw_events;
+    bool saw_events, saw_settings;
+    uint32_t first_event; /* of this document in the list */
     char key[32]; /* in TP_JSON_IN_TOP, TP_JSON_IN_LIST, TP_JSON_IN_KERNEL; "" for one that does not
                      matter */
 
     const struct tp_event_field *field; /* of the present event; NULL: unknown */
     struct tp_function_event event;
-    uint32_t seen; /* bit n: fields[n] was there */
+    struct tp_event_details details;
+    struct tp_buffer detail; /* a value as text */
+    uint64_t seen;           /* bit n: fields[n] was there */
     uint32_t event_number;
     bool saw_trace_name, saw_resource;
 
@@ -71,12 +71,9 @@ struct tp_json_parser {
     unsigned shapes_depth;
 };
 
-/** tp_json_offset - bytes of the input behind the present token */
-uint64_t tp_json_offset(const struct tp_json_parser *p);
-
 /*
  * Context of all: offline, from yajl's callbacks.
- * Return of all: 1 to go on, 0 to stop, with parser->result and its diag explained.
+ * Return of all: 1 to go on, 0 to stop, with the reader's result and diag explained.
  *
  * tp_json_fail        - stop: what was found, what was expected
  * tp_json_fail_memory - stop: @code is why there is no room
@@ -92,14 +89,15 @@ int tp_json_take_text(struct tp_json_parser *p, const struct tp_json_token *toke
 
 /*
  * tp_json_event_begin, _end - around one event; at its end it joins the list if it is selected
- * tp_json_event_key   - a key of the event; sets parser->field, NULL for an unknown one
+ * tp_json_event_key   - a key of the event, which sets parser->field (NULL for an unknown one), or
+ *                       one inside a value that is kept as text
  * tp_json_event_take  - a value for a known key, in an event or below one
  * tp_json_event_close - a list or object below an event ends
  */
 int tp_json_event_begin(struct tp_json_parser *p, const struct tp_json_token *token);
 int tp_json_event_end(struct tp_json_parser *p);
-void tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t size);
+int tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t size);
 int tp_json_event_take(struct tp_json_parser *p, const struct tp_json_token *token);
-int tp_json_event_close(struct tp_json_parser *p);
+int tp_json_event_close(struct tp_json_parser *p, char bracket);
 
 #endif

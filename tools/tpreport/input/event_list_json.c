@@ -14,13 +14,13 @@ enum {
     MAX_DEPTH = 64,
     MAX_STRING = 16 << 20,
     MAX_NUMBER = 512,
-    CHUNK = 64 << 10,
 };
 
 /* ---- the document around them ---- */
 
 static int take_setting(struct tp_json_parser *p, const struct tp_json_token *token)
 {
+    p->saw_settings = true;
     if (!strcmp(p->key, "use_device"))
         return tp_json_take_text(p, token, true, &p->list->use_device);
     if (token->type != TP_JSON_FLAG)
@@ -79,6 +79,7 @@ static int take(struct tp_json_parser *p, const struct tp_json_token *token)
     case TP_JSON_IN_STACK:
     case TP_JSON_IN_SHAPES:
     case TP_JSON_IN_KERNELS:
+    case TP_JSON_IN_DETAIL:
         return tp_json_event_take(p, token);
     case TP_JSON_IN_SKIPPED:
     case TP_JSON_AT_END:
@@ -88,7 +89,7 @@ static int take(struct tp_json_parser *p, const struct tp_json_token *token)
 }
 
 /* A list or object closes; lists and objects match, yajl has seen to that. */
-static int close_place(struct tp_json_parser *p)
+static int close_place(struct tp_json_parser *p, char bracket)
 {
     switch (p->place) {
     case TP_JSON_IN_SKIPPED:
@@ -99,7 +100,8 @@ static int close_place(struct tp_json_parser *p)
     case TP_JSON_IN_STACK:
     case TP_JSON_IN_KERNEL:
     case TP_JSON_IN_KERNELS:
-        return tp_json_event_close(p);
+    case TP_JSON_IN_DETAIL:
+        return tp_json_event_close(p, bracket);
     case TP_JSON_IN_EVENT:
         return tp_json_event_end(p);
     case TP_JSON_IN_EVENTS:
@@ -181,12 +183,20 @@ static int on_start_array(void *context)
     return open_place(context, TP_JSON_LIST);
 }
 
-static int on_end(void *context)
+static int on_end_map(void *context)
 {
     struct tp_json_parser *p = context;
 
     p->depth--;
-    return close_place(p);
+    return close_place(p, '}');
+}
+
+static int on_end_array(void *context)
+{
+    struct tp_json_parser *p = context;
+
+    p->depth--;
+    return close_place(p, ']');
 }
 
 static int on_map_key(void *context, const unsigned char *key, size_t size)
@@ -194,13 +204,13 @@ static int on_map_key(void *context, const unsigned char *key, size_t size)
     struct tp_json_parser *p = context;
 
     if (p->place == TP_JSON_IN_TOP)
-        keep_key(p, "events|list", key, size);
+        keep_key(p, "events|rows|list", key, size);
     else if (p->place == TP_JSON_IN_LIST)
         keep_key(p, "use_device|profile_memory|with_flops", key, size);
     else if (p->place == TP_JSON_IN_KERNEL)
         keep_key(p, "name|device|duration", key, size);
-    else if (p->place == TP_JSON_IN_EVENT)
-        tp_json_event_key(p, key, size);
+    else if (p->place == TP_JSON_IN_EVENT || p->place == TP_JSON_IN_DETAIL)
+        return tp_json_event_key(p, key, size);
     return 1;
 }
 
@@ -211,65 +221,51 @@ static const yajl_callbacks callbacks = {
     .yajl_string = on_string,
     .yajl_start_map = on_start_map,
     .yajl_map_key = on_map_key,
-    .yajl_end_map = on_end,
+    .yajl_end_map = on_end_map,
     .yajl_start_array = on_start_array,
-    .yajl_end_array = on_end,
+    .yajl_end_array = on_end_array,
 };
 
-/* yajl's own complaint ("lexical error: invalid char in json text.") without its line end. */
-static int explain_status(struct tp_json_parser *p, yajl_status status)
+/* A list that does not say under which settings it was recorded shows what its events have. */
+static void derive_settings(struct tp_json_parser *p)
 {
-    if (status == yajl_status_ok)
-        return 0;
-    if (p->result < 0) /* stopped by a callback */
-        return p->result;
-    unsigned char *message = yajl_get_error(p->yajl, 0, NULL, 0);
-    int length = message ? (int)strcspn((const char *)message, "\n") : 0;
-    p->result = tp_diag_fail(p->diag, -TP_ESYNTAX, tp_json_offset(p), "%.*s", length,
-                             (const char *)message);
-    yajl_free_error(p->yajl, message);
-    return p->result;
+    struct tp_event_list *list = p->list;
+
+    for (uint32_t i = p->first_event; i < list->count; i++) {
+        const struct tp_function_event *event = &list->events[i];
+        if (list->use_device == TP_STRING_NONE)
+            list->use_device = event->use_device;
+        list->profile_memory |= tp_number_sign(tp_event_get(event, TP_EVENT_CPU_MEMORY)) ||
+                                tp_number_sign(tp_event_get(event, TP_EVENT_DEVICE_MEMORY));
+        list->with_flops |= tp_number_sign(tp_event_get(event, TP_EVENT_FLOPS)) > 0;
+    }
 }
 
 static int parser_init(struct tp_json_parser *p, const struct tp_selection *selection,
                        struct tp_event_list *list, struct tp_diag *diag)
 {
-    *p = (struct tp_json_parser){.list = list, .selection = selection, .diag = diag};
-    p->yajl = yajl_alloc(&callbacks, NULL, p);
-    if (!p->yajl)
-        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a JSON parser");
-    yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* bad bytes become U+FFFD */
-    return 0;
+    *p = (struct tp_json_parser){.list = list, .selection = selection, .first_event = list->count};
+    return tp_json_reader_init(&p->reader, &callbacks, p, diag);
 }
 
 static void parser_fini(struct tp_json_parser *p)
 {
-    if (p->yajl)
-        yajl_free(p->yajl);
+    tp_json_reader_fini(&p->reader);
     free(p->kernels);
     free(p->frames);
     tp_buffer_fini(&p->shapes);
-}
-
-static int feed(struct tp_json_parser *p, const void *bytes, size_t size)
-{
-    int result = explain_status(p, yajl_parse(p->yajl, bytes, size));
-
-    p->offset += size;
-    return result;
+    tp_buffer_fini(&p->detail);
 }
 
 static int finish(struct tp_json_parser *p)
 {
-    uint64_t end = p->offset;
-    yajl_status status = yajl_complete_parse(p->yajl);
-
-    p->offset = end - (status == yajl_status_ok ? 0 : yajl_get_bytes_consumed(p->yajl));
-    int result = explain_status(p, status);
-    if (!result && !p->saw_events)
-        result = tp_diag_fail(p->diag, -TP_ESYNTAX, end,
-                              "found an object without \"events\", expected that list");
-    return result;
+    if (!p->saw_events)
+        return tp_diag_fail(p->reader.diag, -TP_ESYNTAX, tp_json_reader_offset(&p->reader),
+                            "line %llu: found an object without \"events\", expected that list",
+                            (unsigned long long)tp_json_reader_line(&p->reader));
+    if (!p->saw_settings)
+        derive_settings(p);
+    return 0;
 }
 
 int tp_event_list_json_parse(const char *text, size_t size, const struct tp_selection *selection,
@@ -279,7 +275,9 @@ int tp_event_list_json_parse(const char *text, size_t size, const struct tp_sele
 
     int result = parser_init(&p, selection, list, diag);
     if (!result)
-        result = feed(&p, text, size);
+        result = tp_json_reader_feed(&p.reader, text, size);
+    if (!result)
+        result = tp_json_reader_finish(&p.reader);
     if (!result)
         result = finish(&p);
     parser_fini(&p);
@@ -326,30 +324,16 @@ static int check_selection(const struct tp_selection *selection, struct tp_diag 
 static int read_list(struct tp_input *input, struct tp_event_list *list, struct tp_diag *diag)
 {
     struct tp_json_parser p;
-    uint64_t offset = 0;
-    char *chunk = malloc(CHUNK);
 
-    int result = chunk ? check_selection(input->selection, diag)
-                       : tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory to read with");
-    if (!result)
-        result = parser_init(&p, input->selection, list, diag);
-    if (result < 0) {
-        free(chunk);
+    int result = check_selection(input->selection, diag);
+    if (result < 0)
         return result;
-    }
-    while (!result) {
-        ptrdiff_t got = tp_input_read(input, &offset, chunk, CHUNK);
-        if (got < 0)
-            result =
-                tp_diag_fail(diag, (int)got, offset, "can't be read: %s", tp_error_text((int)got));
-        if (got <= 0)
-            break;
-        result = feed(&p, chunk, (size_t)got);
-    }
+    result = parser_init(&p, input->selection, list, diag);
+    if (!result)
+        result = tp_json_reader_input(&p.reader, input);
     if (!result)
         result = finish(&p);
     parser_fini(&p);
-    free(chunk);
     return result;
 }
 

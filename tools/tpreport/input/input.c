@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "input/decompress.h"
 
 #define TP_INPUT_KIND(symbol) extern const struct tp_input_kind symbol;
 #include "input/kinds.def"
@@ -24,14 +25,40 @@ static const struct tp_input_kind *const kinds[] = {
 
 enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
 
-static ptrdiff_t read_some(int fd, void *buffer, size_t size)
+/* Bytes as they stand in the file. */
+static ptrdiff_t read_file(void *context, void *buffer, size_t size)
 {
+    struct tp_input *input = context;
     ssize_t got;
 
     do {
-        got = read(fd, buffer, size);
+        got = read(input->fd, buffer, size);
     } while (got < 0 && errno == EINTR);
-    return got < 0 ? -errno : got;
+    if (got < 0)
+        return -errno;
+    input->file_done += (uint64_t)got;
+    tp_progress_step(input->progress, input->path, input->file_done, input->size);
+    return got;
+}
+
+static ptrdiff_t read_some(struct tp_input *input, void *buffer, size_t size)
+{
+    if (!input->decompressor)
+        return read_file(input, buffer, size);
+    return tp_decompressor_read(input->decompressor, read_file, input, buffer, size);
+}
+
+static int fill_head(struct tp_input *input, unsigned char *head)
+{
+    while (input->head_size < TP_INPUT_HEAD) {
+        ptrdiff_t got = read_some(input, head + input->head_size, TP_INPUT_HEAD - input->head_size);
+        if (got < 0 && !(input->decompressor && input->head_size))
+            return (int)got;
+        if (got <= 0) /* a damage behind a good beginning shows again when all is read */
+            break;
+        input->head_size += (size_t)got;
+    }
+    return 0;
 }
 
 static int read_head(struct tp_input *input)
@@ -41,16 +68,13 @@ static int read_head(struct tp_input *input)
     if (!head)
         return -ENOMEM;
     input->head = head;
-    while (input->head_size < TP_INPUT_HEAD) {
-        ptrdiff_t got =
-            read_some(input->fd, head + input->head_size, TP_INPUT_HEAD - input->head_size);
-        if (got < 0)
-            return (int)got;
-        if (!got)
-            break;
-        input->head_size += (size_t)got;
-    }
-    return 0;
+    int result = fill_head(input, head);
+    if (!result)
+        result = tp_decompressor_create(head, input->head_size, &input->decompressor);
+    if (result < 0 || !input->decompressor)
+        return result;
+    input->head_size = 0;
+    return fill_head(input, head);
 }
 
 static int open_path(struct tp_input *input)
@@ -141,6 +165,7 @@ void tp_input_close(struct tp_input *input)
     free((void *)input->head);
     tp_buffer_fini(&input->notes);
     tp_buffer_fini(&input->recording);
+    tp_decompressor_destroy(input->decompressor);
     *input = (struct tp_input){.fd = -1};
 }
 
@@ -156,7 +181,7 @@ void tp_input_lost(struct tp_input *input, uint64_t count, const char *format, .
     va_end(arguments);
 }
 
-static ptrdiff_t read_next(struct tp_input *input, uint64_t *offset, void *buffer, size_t size)
+ptrdiff_t tp_input_read(struct tp_input *input, uint64_t *offset, void *buffer, size_t size)
 {
     if (*offset < input->head_size) {
         size_t left = input->head_size - (size_t)*offset;
@@ -165,16 +190,8 @@ static ptrdiff_t read_next(struct tp_input *input, uint64_t *offset, void *buffe
         *offset += size;
         return (ptrdiff_t)size;
     }
-    ptrdiff_t got = read_some(input->fd, buffer, size);
+    ptrdiff_t got = read_some(input, buffer, size);
     if (got > 0)
         *offset += (size_t)got;
-    return got;
-}
-
-ptrdiff_t tp_input_read(struct tp_input *input, uint64_t *offset, void *buffer, size_t size)
-{
-    ptrdiff_t got = read_next(input, offset, buffer, size);
-
-    tp_progress_step(input->progress, input->path, *offset, input->size);
     return got;
 }

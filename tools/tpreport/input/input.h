@@ -14,8 +14,11 @@
 #include "model/averages.h"
 #include "model/buffer.h"
 #include "model/event_list.h"
+#include "model/work.h"
 
 enum { TP_INPUT_HEAD = 64 << 10 };
+
+struct tp_decompressor;
 
 /* One opened input. */
 struct tp_input {
@@ -24,15 +27,19 @@ struct tp_input {
     const struct tp_selection *selection; /* borrowed */
     int fd;                               /* -1 for a directory */
     bool is_directory;
-    const unsigned char *head; /* the first bytes, already read from @fd */
+    const unsigned char *head; /* the first bytes, already read from @fd and decompressed */
     size_t head_size;
-    uint64_t size;                /* of the file; 0 when it is not known */
-    struct tp_progress *progress; /* borrowed; NULL: silent */
+    struct tp_decompressor *decompressor; /* NULL: the file is not compressed */
+    uint64_t file_done;                   /* bytes read of it, as they stand there */
+    uint64_t size;                        /* of the file; 0 when it is not known */
+    struct tp_progress *progress;         /* borrowed; NULL: silent */
     uint64_t
         lost_count; /* what could not be read or was dropped while recording; > 0: exit status 3 */
     char lost_text[256];        /* about the first of it */
     struct tp_buffer notes;     /* the report's head: lines for stderr, each with its end */
     struct tp_buffer recording; /* the same facts as a JSON object; empty: nothing to say */
+    bool has_span;              /* the recording says its own start and end; set by reading */
+    int64_t start_ns, end_ns;
 };
 
 /* What a stream of events came to; the settings that a list would carry. */
@@ -58,6 +65,10 @@ struct tp_input_kind {
     int (*read_averages)(struct tp_input *input, struct tp_strings *strings,
                          struct tp_stacks *stacks, const struct tp_averages_options *options,
                          struct tp_input_averages *ret, struct tp_diag *diag);
+
+    /* Optional: the same events as pieces of work, none of them held. */
+    int (*read_work)(struct tp_input *input, struct tp_strings *strings, struct tp_work_sink *sink,
+                     struct tp_diag *diag);
 };
 
 /**
@@ -78,8 +89,9 @@ void tp_input_lost(struct tp_input *input, uint64_t count, const char *format, .
     __attribute__((format(printf, 3, 4)));
 
 /**
- * tp_input_read - the next bytes: first the head that was read for probing, then the file
- * Return: bytes read, 0 at the end, or a negative errno.
+ * tp_input_read - the next bytes: first the head that was read for probing, then the file; plain,
+ * however it is compressed
+ * Return: bytes read, 0 at the end, or negative: an errno, -TP_ETRUNCATED, -TP_ECORRUPT.
  */
 ptrdiff_t tp_input_read(struct tp_input *input, uint64_t *offset, void *buffer, size_t size);
 

@@ -19,6 +19,7 @@ void tp_event_list_fini(struct tp_event_list *list)
 {
     free(list->events);
     free(list->kernels);
+    free(list->details);
     memset(list, 0, sizeof(*list));
 }
 
@@ -37,23 +38,53 @@ static int grow(void **items, uint32_t *capacity, size_t size)
     return 0;
 }
 
+/* As many details as there is room for events. */
+static int grow_details(struct tp_event_list *list, uint32_t capacity)
+{
+    struct tp_event_details *details = realloc(list->details, capacity * sizeof(*details));
+
+    if (!details)
+        return -ENOMEM;
+    list->details = details;
+    return 0;
+}
+
+static int grow_events(struct tp_event_list *list)
+{
+    void *events = list->events;
+    uint32_t capacity = list->capacity;
+
+    int result = grow(&events, &capacity, sizeof(*list->events));
+    list->events = events;
+    if (!result && list->keeps_details)
+        result = grow_details(list, capacity);
+    if (!result)
+        list->capacity = capacity;
+    return result;
+}
+
 int tp_event_list_append(struct tp_event_list *list, const struct tp_function_event *event)
 {
-    if (list->count == list->capacity) {
-        void *events = list->events;
-        int result = grow(&events, &list->capacity, sizeof(*list->events));
-        if (result < 0)
-            return result;
-        list->events = events;
-    }
+    int result = list->count == list->capacity ? grow_events(list) : 0;
+
+    if (result < 0)
+        return result;
     list->events[list->count] = *event;
     list->events[list->count].first_kernel = list->kernel_count;
     list->events[list->count].kernel_count = 0;
+    if (list->keeps_details)
+        list->details[list->count] = tp_event_details_none();
     list->count++;
     return 0;
 }
 
 int tp_event_list_append_kernel(struct tp_event_list *list, const struct tp_kernel *kernel)
+{
+    return tp_event_list_credit_kernel(list, list->count - 1, kernel);
+}
+
+int tp_event_list_credit_kernel(struct tp_event_list *list, uint32_t event,
+                                const struct tp_kernel *kernel)
 {
     if (list->kernel_count == list->kernel_capacity) {
         void *kernels = list->kernels;
@@ -62,8 +93,10 @@ int tp_event_list_append_kernel(struct tp_event_list *list, const struct tp_kern
             return result;
         list->kernels = kernels;
     }
+    if (!list->events[event].kernel_count)
+        list->events[event].first_kernel = list->kernel_count;
     list->kernels[list->kernel_count++] = *kernel;
-    list->events[list->count - 1].kernel_count++;
+    list->events[event].kernel_count++;
     return 0;
 }
 

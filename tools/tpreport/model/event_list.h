@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/event_details.h"
 #include "model/function_event.h"
 #include "model/stacks.h"
 #include "model/strings.h"
@@ -23,6 +24,8 @@ struct tp_event_list {
     bool is_nested; /* events without a tree have their parents: nothing is learnt from times */
     bool profile_memory;
     bool with_flops;
+    bool keeps_details;               /* set before the first event, or never */
+    struct tp_event_details *details; /* as many as events; NULL without keeps_details */
 };
 
 /**
@@ -35,12 +38,15 @@ void tp_event_list_init(struct tp_event_list *list, struct tp_strings *strings,
 void tp_event_list_fini(struct tp_event_list *list);
 
 /**
- * tp_event_list_append - add a copy of an event at the end
+ * tp_event_list_append - add a copy of an event at the end, without details
  * tp_event_list_append_kernel - credit device work to the event appended last
+ * tp_event_list_credit_kernel - ... to any event; all kernels of one event come one after the other
  * Return: 0, -ENOMEM, or -TP_ELIMIT (2^31 of them).
  */
 int tp_event_list_append(struct tp_event_list *list, const struct tp_function_event *event);
 int tp_event_list_append_kernel(struct tp_event_list *list, const struct tp_kernel *kernel);
+int tp_event_list_credit_kernel(struct tp_event_list *list, uint32_t event,
+                                const struct tp_kernel *kernel);
 
 /** tp_event_list_next - index of the first event at or behind @index that is not folded, or
  * list->count */

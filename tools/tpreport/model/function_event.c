@@ -69,8 +69,7 @@ void tp_event_set(struct tp_function_event *event, enum tp_event_number n, struc
 
 struct tp_number tp_event_elapsed(const struct tp_function_event *event)
 {
-    return tp_number_subtract(tp_event_get(event, TP_EVENT_END),
-                              tp_event_get(event, TP_EVENT_START));
+    return tp_interval_elapsed_us(tp_event_time_range(event));
 }
 
 struct tp_number tp_event_cpu_time_total(const struct tp_function_event *event)

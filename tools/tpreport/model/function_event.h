@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/interval.h"
 #include "model/number.h"
 
 enum tp_device_type {
@@ -32,9 +33,10 @@ enum tp_event_flag {
     TP_EVENT_PYTHON_FUNCTION = 1u << 4,
     TP_EVENT_HAS_PARENT = 1u << 5,     /* set by the tree step */
     TP_EVENT_HAS_FWD_THREAD = 1u << 6, /* fwd_thread is not None */
-    TP_EVENT_FOLDED = 1u << 7,   /* merged into its parent of the same name; no longer listed */
-    TP_EVENT_NO_FLOPS = 1u << 8, /* flops is None */
-    TP_EVENT_UNSET = 1u << 9,    /* an average without members: scope and annotation are None */
+    TP_EVENT_FOLDED = 1u << 7,     /* merged into its parent of the same name; no longer listed */
+    TP_EVENT_NO_FLOPS = 1u << 8,   /* flops is None */
+    TP_EVENT_UNSET = 1u << 9,      /* an average without members: scope and annotation are None */
+    TP_EVENT_NO_LAUNCH = 1u << 10, /* device work that no event on the CPU is credited with */
 };
 
 /* The numbers that an event stores. Times are microseconds, memory bytes. */
@@ -98,13 +100,20 @@ static inline struct tp_number tp_event_get(const struct tp_function_event *even
 
 void tp_event_set(struct tp_function_event *event, enum tp_event_number n, struct tp_number v);
 
+/** tp_event_time_range - from its start to its end */
+static inline struct tp_interval tp_event_time_range(const struct tp_function_event *event)
+{
+    return (struct tp_interval){tp_event_get(event, TP_EVENT_START),
+                                tp_event_get(event, TP_EVENT_END)};
+}
+
 /** tp_event_elapsed - end - start; negative with a skewed clock */
 struct tp_number tp_event_elapsed(const struct tp_function_event *event);
 
 /** tp_event_cpu_time_total - elapsed on the CPU, integer 0 elsewhere */
 struct tp_number tp_event_cpu_time_total(const struct tp_function_event *event);
 
-/* Device work credited to a CPU event. */
+/* Device work credited to a CPU event: the reference's Kernel(name, device, duration). */
 struct tp_kernel {
     struct tp_number duration; /* us */
     uint32_t name;

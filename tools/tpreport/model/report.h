@@ -6,6 +6,9 @@
 #include "model/buffer.h"
 #include "model/event_list.h"
 
+struct tp_kernel_report;
+struct tp_work_source;
+
 /* What a view shows: rows that are groups, or rows that are the events of a list. */
 struct tp_report {
     const struct tp_strings *strings;
@@ -18,7 +21,9 @@ struct tp_report {
     uint32_t first_use_device;         /* ... of the first row before any sorting */
     bool profile_memory;
     bool with_flops;
-    const struct tp_buffer *recording; /* JSON about where it is from; NULL: nothing */
+    const struct tp_buffer *recording;      /* JSON about where it is from; NULL: nothing */
+    const struct tp_kernel_report *kernels; /* of the kernels command; else these two are NULL */
+    struct tp_work_source *work;
 };
 
 /**

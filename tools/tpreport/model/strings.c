@@ -38,6 +38,11 @@ static bool is_valid_utf8(const char *bytes, size_t size)
 {
     const unsigned char *p = (const unsigned char *)bytes;
 
+    for (uint64_t word; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
+        memcpy(&word, p, sizeof(word));
+        if (word & 0x8080808080808080u) /* not ASCII: look closer */
+            break;
+    }
     while (size) {
         uint32_t code;
         size_t step = *p < 0x80 ? 1 : tp_utf8_decode(p, size, &code);

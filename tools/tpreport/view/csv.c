@@ -7,55 +7,18 @@
 
 #include "columns.h"
 #include "model/python_text.h"
+#include "view/csv_line.h"
 
 struct csv {
-    struct tp_output *output;
-    struct tp_buffer line, field;
-    bool is_first; /* of its line */
+    struct tp_csv_line line;
+    struct tp_buffer field;
 };
-
-static void put_field(struct csv *csv, const char *bytes, size_t size)
-{
-    bool quoted = false;
-
-    if (!csv->is_first)
-        tp_buffer_char(&csv->line, ',');
-    csv->is_first = false;
-    for (size_t i = 0; i < size; i++)
-        quoted |= bytes[i] == '"' || bytes[i] == ',' || bytes[i] == '\n' || bytes[i] == '\r';
-    if (!quoted) {
-        tp_buffer_bytes(&csv->line, bytes, size);
-        return;
-    }
-    tp_buffer_char(&csv->line, '"');
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] == '"')
-            tp_buffer_char(&csv->line, '"');
-        tp_buffer_char(&csv->line, bytes[i]);
-    }
-    tp_buffer_char(&csv->line, '"');
-}
-
-static void end_line(struct csv *csv)
-{
-    tp_buffer_string(&csv->line, "\r\n");
-    tp_output_buffer(csv->output, &csv->line);
-    tp_buffer_reset(&csv->line);
-    csv->is_first = true;
-}
 
 static void put_string(struct csv *csv, const struct tp_report *report, uint32_t id)
 {
     const struct tp_string *string = tp_strings_get(report->strings, id);
 
-    put_field(csv, string->bytes, string->size);
-}
-
-static void put_number(struct csv *csv, struct tp_number number)
-{
-    char text[TP_NUMBER_TEXT_MAX];
-
-    put_field(csv, text, tp_number_print(number, text));
+    tp_csv_line_field(&csv->line, string->bytes, string->size);
 }
 
 static void put_stack(struct csv *csv, const struct tp_report *report, uint32_t stack,
@@ -70,26 +33,26 @@ static void put_stack(struct csv *csv, const struct tp_report *report, uint32_t 
         tp_json_string(&csv->field, string->bytes, string->size);
     }
     tp_buffer_char(&csv->field, ']');
-    put_field(csv, csv->field.bytes, csv->field.size);
+    tp_csv_line_field(&csv->line, csv->field.bytes, csv->field.size);
 }
 
 static void put_value(struct csv *csv, const struct tp_report *report, const struct tp_value *value)
 {
     switch (value->kind) {
     case TP_VALUE_NONE:
-        put_field(csv, "", 0);
+        tp_csv_line_text(&csv->line, "");
         break;
     case TP_VALUE_NUMBER:
-        put_number(csv, value->number);
+        tp_csv_line_number(&csv->line, value->number);
         break;
     case TP_VALUE_STRING:
         put_string(csv, report, value->id);
         break;
     case TP_VALUE_TEXT:
-        put_field(csv, value->text, strlen(value->text));
+        tp_csv_line_text(&csv->line, value->text);
         break;
     case TP_VALUE_FLAG:
-        put_field(csv, value->flag ? "true" : "false", value->flag ? 4 : 5);
+        tp_csv_line_text(&csv->line, value->flag ? "true" : "false");
         break;
     case TP_VALUE_STACK:
         put_stack(csv, report, value->id, value->count);
@@ -99,7 +62,7 @@ static void put_value(struct csv *csv, const struct tp_report *report, const str
 
 static void finish(struct csv *csv)
 {
-    tp_buffer_fini(&csv->line);
+    tp_csv_line_fini(&csv->line);
     tp_buffer_fini(&csv->field);
 }
 
@@ -108,15 +71,15 @@ static void put_head(struct csv *csv, bool rows_are_events)
     for (int id = 0; id < TP_COLUMNS; id++) {
         const char *name = tp_column_get(id)->name;
         if (tp_column_is_shown(id, rows_are_events))
-            put_field(csv, name, strlen(name));
+            tp_csv_line_text(&csv->line, name);
     }
-    end_line(csv);
+    tp_csv_line_end(&csv->line);
 }
 
 int tp_csv_write_rows(const struct tp_report *report, const struct tp_view_options *options,
                       struct tp_output *output, struct tp_diag *diag)
 {
-    struct csv csv = {.output = output, .is_first = true};
+    struct csv csv = {.line = {.output = output, .end = "\r\n"}};
     int64_t printed = 0, limit = options->row_limit_given ? options->row_limit : -1;
     bool events = tp_report_shows_events(report);
     struct tp_average scratch;
@@ -134,7 +97,7 @@ int tp_csv_write_rows(const struct tp_report *report, const struct tp_view_optio
             struct tp_value value = tp_column_get(id)->value(row);
             put_value(&csv, report, &value);
         }
-        end_line(&csv);
+        tp_csv_line_end(&csv.line);
     }
     finish(&csv);
     return 0;
@@ -153,7 +116,7 @@ int tp_csv_write_total(const struct tp_report *report, const struct tp_view_opti
 int tp_csv_write_tree(const struct tp_report *report, const struct tp_view_options *options,
                       struct tp_output *output, struct tp_diag *diag)
 {
-    struct csv csv = {.output = output, .is_first = true};
+    struct csv csv = {.line = {.output = output, .end = "\r\n"}};
     const char *head = "ix,id,name,parent,cpu_time_total,self_cpu_time_total,device_time_total,"
                        "self_device_time_total,self_cpu_memory_usage,self_device_memory_usage\r\n";
 
@@ -162,20 +125,20 @@ int tp_csv_write_tree(const struct tp_report *report, const struct tp_view_optio
     tp_output_bytes(output, head, strlen(head));
     for (size_t i = 0; i < report->count && !tp_output_failed(output); i++) {
         const struct tp_function_event *event = &report->list->events[report->order[i]];
-        put_number(&csv, tp_number_integer(report->order[i]));
-        put_number(&csv, tp_number_integer(event->id));
+        tp_csv_line_number(&csv.line, tp_number_integer(report->order[i]));
+        tp_csv_line_number(&csv.line, tp_number_integer(event->id));
         put_string(&csv, report, event->name);
         if (event->parent == TP_NO_EVENT)
-            put_field(&csv, "", 0);
+            tp_csv_line_text(&csv.line, "");
         else
-            put_number(&csv, tp_number_integer(event->parent));
-        put_number(&csv, tp_event_cpu_time_total(event));
-        put_number(&csv, tp_event_get(event, TP_EVENT_SELF_CPU_TIME));
-        put_number(&csv, tp_event_get(event, TP_EVENT_DEVICE_TIME));
-        put_number(&csv, tp_event_get(event, TP_EVENT_SELF_DEVICE_TIME));
-        put_number(&csv, tp_event_get(event, TP_EVENT_SELF_CPU_MEMORY));
-        put_number(&csv, tp_event_get(event, TP_EVENT_SELF_DEVICE_MEMORY));
-        end_line(&csv);
+            tp_csv_line_number(&csv.line, tp_number_integer(event->parent));
+        tp_csv_line_number(&csv.line, tp_event_cpu_time_total(event));
+        tp_csv_line_number(&csv.line, tp_event_get(event, TP_EVENT_SELF_CPU_TIME));
+        tp_csv_line_number(&csv.line, tp_event_get(event, TP_EVENT_DEVICE_TIME));
+        tp_csv_line_number(&csv.line, tp_event_get(event, TP_EVENT_SELF_DEVICE_TIME));
+        tp_csv_line_number(&csv.line, tp_event_get(event, TP_EVENT_SELF_CPU_MEMORY));
+        tp_csv_line_number(&csv.line, tp_event_get(event, TP_EVENT_SELF_DEVICE_MEMORY));
+        tp_csv_line_end(&csv.line);
     }
     finish(&csv);
     return 0;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
 #include "columns.h"
 #include "model/python_text.h"
 
@@ -109,11 +113,11 @@ static void put_value(struct tp_buffer *out, const struct tp_report *report, enu
 
 /* ---- rows ---- */
 
-static void put_row(struct json *json, const struct tp_report *report, const struct tp_average *row)
+static void put_columns(struct json *json, const struct tp_report *report,
+                        const struct tp_average *row)
 {
     bool first = true;
 
-    begin_row(json, '{');
     for (int id = 0; id < TP_COLUMNS; id++) {
         if (!tp_column_is_shown(id, row->event != NULL))
             continue;
@@ -123,7 +127,145 @@ static void put_row(struct json *json, const struct tp_report *report, const str
         put_value(&json->line, report, column->unit, &value);
         first = false;
     }
+}
+
+static void put_row(struct json *json, const struct tp_report *report, const struct tp_average *row)
+{
+    begin_row(json, '{');
+    put_columns(json, report, row);
     end_row(json, '}');
+}
+
+/* ---- events, with all that they have ---- */
+
+static void put_settings(struct json *json, const struct tp_report *report)
+{
+    struct tp_buffer *out = &json->line;
+
+    out->size -= sizeof("\"rows\": [") - 1; /* before the rows */
+    tp_buffer_string(out, "\"list\": {\"use_device\": ");
+    put_string(out, report, report->use_device);
+    tp_buffer_format(out, ", \"profile_memory\": %s, \"with_flops\": %s}, \"rows\": [",
+                     report->profile_memory ? "true" : "false",
+                     report->with_flops ? "true" : "false");
+}
+
+/* Where each event stands among those listed. */
+static int find_positions(const struct tp_report *report, uint32_t **ret_positions)
+{
+    uint32_t *positions = malloc(((size_t)report->list->count + 1) * sizeof(*positions)), next = 0;
+
+    if (!positions)
+        return -ENOMEM;
+    for (uint32_t i = tp_event_list_next(report->list, 0); i < report->list->count;
+         i = tp_event_list_next(report->list, i + 1))
+        positions[i] = next++;
+    *ret_positions = positions;
+    return 0;
+}
+
+static void put_relatives(struct tp_buffer *out, const struct tp_event_list *list,
+                          const struct tp_function_event *event, const uint32_t *positions)
+{
+    put_key(out, "cpu_parent", false);
+    if (event->parent == TP_NO_EVENT)
+        tp_buffer_string(out, "null");
+    else
+        tp_buffer_format(out, "%u", positions[event->parent]);
+    put_key(out, "cpu_children", false);
+    tp_buffer_char(out, '[');
+    for (uint32_t i = event->first_child; i != TP_NO_EVENT; i = list->events[i].next_sibling)
+        tp_buffer_format(out, "%s%u", i == event->first_child ? "" : ",", positions[i]);
+    tp_buffer_char(out, ']');
+}
+
+static void put_named_kernels(struct tp_buffer *out, const struct tp_report *report,
+                              const struct tp_function_event *event)
+{
+    put_key(out, "kernels", false);
+    tp_buffer_char(out, '[');
+    for (uint32_t i = 0; i < event->kernel_count; i++) {
+        const struct tp_kernel *kernel = &report->list->kernels[event->first_kernel + i];
+        tp_buffer_string(out, i ? ",{\"name\":" : "{\"name\":");
+        put_string(out, report, kernel->name);
+        tp_buffer_format(out, ",\"device\":%d,\"duration\":", kernel->device);
+        tp_format_json_number(out, kernel->duration);
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_detail_INTEGER(struct tp_buffer *out, const struct tp_report *report, int64_t value)
+{
+    (void)report;
+    tp_buffer_format(out, "%" PRId64, value);
+}
+
+static void put_detail_TEXT(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
+{
+    put_string(out, report, id);
+}
+
+static void put_detail_JSON(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
+{
+    const struct tp_string *text = tp_strings_get(report->strings, id);
+
+    if (id == TP_STRING_NONE)
+        tp_buffer_string(out, "null");
+    else
+        tp_buffer_bytes(out, text->bytes, text->size);
+}
+
+static void put_details(struct tp_buffer *out, const struct tp_report *report, uint32_t index)
+{
+    const struct tp_event_list *list = report->list;
+    struct tp_event_details details =
+        list->keeps_details ? list->details[index] : tp_event_details_none();
+
+#define TP_EVENT_DETAIL(name, kind, none)                                                          \
+    put_key(out, #name, false);                                                                    \
+    put_detail_##kind(out, report, details.name);
+#include "model/event_details.def"
+#undef TP_EVENT_DETAIL
+}
+
+static void put_event(struct json *json, const struct tp_report *report,
+                      const struct tp_average *row, const uint32_t *positions)
+{
+    uint32_t index = (uint32_t)(row->event - report->list->events);
+
+    begin_row(json, '{');
+    put_columns(json, report, row);
+    put_relatives(&json->line, report->list, row->event, positions);
+    put_named_kernels(&json->line, report, row->event);
+    put_details(&json->line, report, index);
+    if (row->event->flags & TP_EVENT_NO_LAUNCH)
+        tp_buffer_string(&json->line, ",\"no_launch_recorded\":true");
+    end_row(json, '}');
+}
+
+static int write_events(const struct tp_report *report, const struct tp_view_options *options,
+                        struct tp_output *output, struct tp_diag *diag)
+{
+    struct json json = {.output = output};
+    int64_t printed = 0, limit = options->row_limit_given ? options->row_limit : -1;
+    const struct tp_average *row;
+    struct tp_average scratch;
+    uint32_t *positions;
+
+    if (find_positions(report, &positions) < 0)
+        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for the report");
+    put_head(&json, report);
+    put_settings(&json, report);
+    for (size_t i = 0; !tp_output_failed(output); i++) {
+        row = tp_view_next_row(report, options, limit, &i, &printed, &scratch);
+        if (!row)
+            break;
+        put_event(&json, report, row, positions);
+    }
+    put_foot(&json);
+    free(positions);
+    return 0;
 }
 
 int tp_json_write_rows(const struct tp_report *report, const struct tp_view_options *options,
@@ -134,7 +276,8 @@ int tp_json_write_rows(const struct tp_report *report, const struct tp_view_opti
     struct tp_average scratch;
     const struct tp_average *row;
 
-    (void)diag;
+    if (tp_report_shows_events(report))
+        return write_events(report, options, output, diag);
     put_head(&json, report);
     for (size_t i = 0; !tp_output_failed(output); i++) {
         row = tp_view_next_row(report, options, limit, &i, &printed, &scratch);

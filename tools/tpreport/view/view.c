@@ -13,6 +13,11 @@ static const struct tp_view views[] = {
 
 enum { VIEW_COUNT = sizeof(views) / sizeof(views[0]) };
 
+static bool is_of(const struct tp_view *view, enum tp_view_subject subject)
+{
+    return subject == TP_VIEW_KERNELS ? view->subject >= subject : view->subject == subject;
+}
+
 const struct tp_view *tp_view_find(enum tp_view_subject subject, const char *format,
                                    struct tp_diag *diag)
 {
@@ -21,7 +26,7 @@ const struct tp_view *tp_view_find(enum tp_view_subject subject, const char *for
 
     tp_text_init(&text, known, sizeof(known));
     for (int i = 0; i < VIEW_COUNT; i++) {
-        if (views[i].subject != subject)
+        if (!is_of(&views[i], subject))
             continue;
         if (!format || !strcmp(views[i].format, format))
             return &views[i];

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT
+ * The parts of the reader of Kineto traces: kineto_json.c walks through the document,
+ * kineto_entry.c makes a record of each entry, kineto_links.c does what can be told only at the
+ * end. */
+#ifndef TP_INPUT_KINETO_H
+#define TP_INPUT_KINETO_H
+
+#include "input/input.h"
+#include "model/buffer.h"
+#include "model/event_metadata.h"
+#include "model/id_index.h"
+#include "model/raw_record.h"
+
+enum tp_kineto_key {
+#define TP_KINETO_KEY(id, text) TP_KINETO_##id,
+#include "input/kineto_words.def"
+    TP_KINETO_KEYS
+};
+_Static_assert(TP_KINETO_KEYS <= 32, "tp_kineto_entry has a bit for each");
+
+enum tp_kineto_kind {
+    TP_KINETO_IS_SPAN_OF_TRACE, /* the profiler's own: no event */
+    TP_KINETO_IS_CPU_OP,
+    TP_KINETO_IS_ANNOTATION,
+    TP_KINETO_IS_PYTHON,
+    TP_KINETO_IS_CALL,   /* of a runtime or driver */
+    TP_KINETO_IS_DEVICE, /* this and above: device work */
+    TP_KINETO_IS_DEVICE_ANNOTATION,
+};
+
+struct tp_kineto_category {
+    const char *name;
+    const char *activity; /* its modern name */
+    enum tp_kineto_kind kind;
+};
+
+/* A value of "args" as text: a range of the entry's @captured. */
+struct tp_kineto_argument {
+    int key; /* enum tp_kineto_key, or -1 */
+    uint32_t name, name_size;
+    uint32_t begin, size;
+};
+
+/* A number or text where either is met. */
+struct tp_kineto_place {
+    int64_t number;
+    uint32_t text; /* string id when it is no number; else TP_STRING_NONE */
+    bool is_there;
+};
+
+/* One entry of "traceEvents" while it is read. */
+struct tp_kineto_entry {
+    uint32_t seen;                             /* bit n: key n was there, with a usable value */
+    char phase;                                /* 0: none, or not a single letter */
+    const struct tp_kineto_category *category; /* NULL: unknown */
+    uint32_t name;                             /* string id */
+    int64_t ts_ns, duration_ns;
+    struct tp_kineto_place pid, tid, device, stream;
+    uint32_t own_name; /* string id: "name" among the arguments, which names a thread */
+    int64_t external_id, correlation, sequence_nr, fwd_thread, bytes, device_type;
+    int64_t python_id, python_parent_id, python_module_id;
+    struct tp_buffer captured;
+    struct tp_kineto_argument *arguments;
+    uint32_t argument_count, argument_capacity;
+};
+
+/* A window that a step's annotation spans. */
+struct tp_kineto_step {
+    int64_t number, start_ns, end_ns;
+};
+
+struct tp_kineto_thread {
+    int64_t tid;
+    uint32_t name; /* string id */
+};
+
+/* What is known of a file as it is read. */
+struct tp_kineto {
+    struct tp_input *input; /* borrowed: selection, losses */
+    struct tp_raw_records records;
+    struct tp_kineto_entry entry;
+    struct tp_buffer text; /* scratch */
+    struct tp_event_metadata metadata;
+
+    struct tp_id_index op_ids; /* External ids of CPU operators and annotations ... */
+    int64_t *op_threads;       /* ... and their threads, by the id's number */
+    uint32_t op_capacity;
+    struct tp_kineto_step *steps;
+    uint32_t step_count, step_capacity;
+    struct tp_kineto_thread *threads; /* those that have names */
+    uint32_t thread_count, thread_capacity;
+
+    int64_t first_start_ns; /* of used entries but device annotations, which may be shifted */
+    bool has_start;
+    int64_t trace_start_ns; /* where the profiler itself began, if the file says so */
+    bool has_trace_start;
+    bool knows_category; /* an entry with a known category was there */
+    bool has_device, has_memory, has_base_time, has_rank, has_trace_id;
+    bool profile_memory, with_flops; /* said by the file */
+    int64_t base_time_ns, rank;
+    uint64_t undated; /* entries that lack a time */
+};
+
+/** tp_kineto_init, _fini - fini takes a zeroed one; the list keeps its events */
+void tp_kineto_init(struct tp_kineto *kineto, struct tp_input *input, struct tp_event_list *list);
+void tp_kineto_fini(struct tp_kineto *kineto);
+
+/** tp_kineto_entry_start - forget the entry before */
+void tp_kineto_entry_start(struct tp_kineto_entry *entry);
+
+/**
+ * tp_kineto_entry_end - use kineto->entry, if it is one of those that make events
+ * Return: 0 or negative, explained in @diag.
+ */
+int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag);
+
+/**
+ * tp_kineto_place_text - a pid or tid in quotes: a number in them, a remote event's, or a text
+ * Return: 0 or negative.
+ */
+int tp_kineto_place_text(struct tp_strings *strings, const char *text, size_t size,
+                         struct tp_kineto_place *ret_place);
+
+/**
+ * tp_kineto_finish - join calls and device work to operators, choose what was selected, and make
+ * the list of events
+ * Return: 0 or negative, explained in @diag.
+ */
+int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag);
+
+/** tp_kineto_drop - take back all events of this file */
+void tp_kineto_drop(struct tp_kineto *kineto);
+
+#endif

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: MIT
+ * The document: an object with "traceEvents" among other things, or the array of entries alone. A
+ * small state machine (enum place) knows where each token stands; entries are made into events one
+ * by one, so that nothing of the document is held. Writers that were killed leave a comma too many
+ * or no end; what they did write counts. */
+#include "input/kineto_json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "input/json_capture.h"
+#include "input/json_reader.h"
+#include "input/kineto.h"
+#include "input/word_table.h"
+#include "model/decimal.h"
+
+enum { MAX_DEPTH = 512, MAX_ARGUMENTS = 1 << 16 };
+
+static const struct tp_word keys[] = {
+#define TP_KINETO_KEY(id, text) {text, TP_KINETO_##id},
+#define TP_KINETO_SPELLING(id, text) {text, TP_KINETO_##id},
+#include "input/kineto_words.def"
+};
+
+static const struct tp_kineto_category categories[] = {
+#define TP_KINETO_CATEGORY(text, kind, activity) {text, activity, TP_KINETO_IS_##kind},
+#include "input/kineto_words.def"
+};
+
+enum {
+    KEY_COUNT = sizeof(keys) / sizeof(keys[0]),
+    CATEGORY_COUNT = sizeof(categories) / sizeof(categories[0]),
+};
+
+enum place {
+    AT_TOP, /* before the document */
+    IN_TOP, /* its object */
+    IN_DISTRIBUTED,
+    IN_EVENTS,
+    IN_ENTRY,
+    IN_ARGS,
+    IN_CAPTURE, /* in an argument that is kept as text */
+    IN_SKIPPED,
+    AT_END,
+};
+
+struct parser {
+    struct tp_json_reader reader;
+    struct tp_kineto kineto;
+    struct tp_diag *diag;
+    struct tp_word_table key_table, category_table;
+    struct tp_word category_words[CATEGORY_COUNT];
+    enum place place, resume;    /* resume: behind IN_SKIPPED */
+    int key;                     /* the last one here: enum tp_kineto_key, or -1 */
+    unsigned depth, inner_depth; /* inner: where the skipped or captured value began */
+    bool keeps_all;              /* arguments as text */
+    bool is_array;               /* no object around the entries */
+    bool saw_events;
+    uint64_t entry_count;
+};
+
+/* ---- errors ---- */
+
+static int fail(struct parser *p, int code, const char *found, const char *expected)
+{
+    if (p->place < IN_EVENTS)
+        return tp_json_reader_fail(&p->reader, code, "found %s, expected %s", found, expected);
+    return tp_json_reader_fail(&p->reader, code, "entry %llu: found %s, expected %s",
+                               (unsigned long long)p->entry_count, found, expected);
+}
+
+static int fail_memory(struct parser *p, int code)
+{
+    return tp_json_reader_fail(&p->reader, code, "no memory for entry %llu",
+                               (unsigned long long)p->entry_count);
+}
+
+static int fail_text(struct parser *p, int code, const char *what, const void *bytes, size_t size,
+                     const char *expected)
+{
+    char found[80];
+    struct tp_text text;
+
+    tp_text_init(&text, found, sizeof(found));
+    tp_text_string(&text, what);
+    tp_text_json(&text, bytes, size < 32 ? size : 32);
+    return fail(p, code, found, expected);
+}
+
+/* ---- arguments as text ---- */
+
+/* Only FLOPs of convolutions need more than shapes. */
+static bool is_kept_argument(const struct parser *p)
+{
+    const struct tp_kineto_entry *entry = &p->kineto.entry;
+
+    if (p->key != TP_KINETO_CONCRETE_INPUTS)
+        return p->key == TP_KINETO_INPUT_DIMS;
+    return entry->name == TP_STRING_EMPTY || /* comes behind the arguments */
+           !strncmp(tp_strings_get(p->kineto.records.list->strings, entry->name)->bytes,
+                    "aten::conv2d", 12);
+}
+
+static int begin_argument(struct parser *p, const unsigned char *name, size_t size)
+{
+    struct tp_kineto_entry *entry = &p->kineto.entry;
+    struct tp_buffer *out = &entry->captured;
+
+    if (entry->argument_count == MAX_ARGUMENTS)
+        return fail(p, -TP_ELIMIT, "more than 65536 arguments", "fewer");
+    if (entry->argument_count == entry->argument_capacity) {
+        uint32_t capacity = entry->argument_capacity ? entry->argument_capacity * 2 : 16;
+        struct tp_kineto_argument *arguments =
+            realloc(entry->arguments, capacity * sizeof(*arguments));
+        if (!arguments)
+            return fail_memory(p, -ENOMEM);
+        entry->arguments = arguments;
+        entry->argument_capacity = capacity;
+    }
+    struct tp_kineto_argument *argument = &entry->arguments[entry->argument_count++];
+    *argument = (struct tp_kineto_argument){.key = p->key};
+    uint32_t start = (uint32_t)out->size;
+    if (!tp_json_capture_key(out, name, size))
+        return fail(p, -TP_ELIMIT, "more than 16 MB of arguments", "less");
+    argument->name = start + (start ? 3 : 1); /* behind ", \"" */
+    argument->name_size = (uint32_t)out->size - argument->name - 3;
+    argument->begin = (uint32_t)out->size;
+    return 1;
+}
+
+/* The value is whole. */
+static int end_argument(struct parser *p)
+{
+    struct tp_kineto_entry *entry = &p->kineto.entry;
+    struct tp_kineto_argument *argument = &entry->arguments[entry->argument_count - 1];
+
+    argument->size = (uint32_t)entry->captured.size - argument->begin;
+    return entry->captured.failed ? fail_memory(p, -ENOMEM) : 1;
+}
+
+static bool is_capturing(const struct parser *p)
+{
+    return p->place == IN_CAPTURE || (p->place == IN_ARGS && (p->keeps_all || is_kept_argument(p)));
+}
+
+/* A scalar. Within limits or not is found out where lists end. */
+static int capture(struct parser *p, bool is_string, const void *text, size_t size)
+{
+    struct tp_buffer *out = &p->kineto.entry.captured;
+    bool good =
+        is_string ? tp_json_capture_string(out, text, size) : tp_json_capture_word(out, text, size);
+
+    if (!good)
+        return fail(p, -TP_ELIMIT, "more than 16 MB of arguments", "less");
+    return p->place == IN_ARGS ? end_argument(p) : 1;
+}
+
+/* ---- values ---- */
+
+static int take_time(struct parser *p, const char *text, size_t size, int64_t *ret_ns)
+{
+    int result = tp_decimal_to_ns(text, size, ret_ns);
+
+    if (result == -TP_EVALUE)
+        return fail_text(p, -TP_EVALUE, "the time ", text, size, "one within 292 years of 1970");
+    if (result < 0)
+        return fail_text(p, -TP_ETYPE, "the string ", text, size, "a time in microseconds");
+    p->kineto.entry.seen |= 1u << p->key;
+    return 1;
+}
+
+/* A number of "args"; one that can't be read is as good as none. */
+static int take_argument(struct parser *p, const char *text, size_t size)
+{
+    struct tp_kineto_entry *entry = &p->kineto.entry;
+    int64_t value;
+
+    if (tp_decimal_to_integer(text, size, &value) < 0)
+        return 1;
+    entry->seen |= 1u << p->key;
+    switch ((enum tp_kineto_key)p->key) {
+    case TP_KINETO_EXTERNAL_ID:
+        entry->external_id = value;
+        break;
+    case TP_KINETO_CORRELATION:
+        entry->correlation = value;
+        break;
+    case TP_KINETO_DEVICE:
+        entry->device = (struct tp_kineto_place){.number = value, .is_there = true};
+        break;
+    case TP_KINETO_STREAM:
+        entry->stream = (struct tp_kineto_place){.number = value, .is_there = true};
+        break;
+    case TP_KINETO_SEQUENCE_NUMBER:
+        entry->sequence_nr = value;
+        break;
+    case TP_KINETO_FWD_THREAD:
+        entry->fwd_thread = value;
+        break;
+    case TP_KINETO_BYTES:
+        entry->bytes = value;
+        break;
+    case TP_KINETO_DEVICE_TYPE:
+        entry->device_type = value;
+        break;
+    case TP_KINETO_PYTHON_ID:
+        entry->python_id = value;
+        break;
+    case TP_KINETO_PYTHON_PARENT_ID:
+        entry->python_parent_id = value;
+        break;
+    case TP_KINETO_PYTHON_MODULE_ID:
+        entry->python_module_id = value;
+        break;
+    default:
+        break;
+    }
+    return 1;
+}
+
+static int take_place(struct parser *p, struct tp_kineto_place *place, const char *text,
+                      size_t size)
+{
+    int result = tp_kineto_place_text(p->kineto.records.list->strings, text, size, place);
+
+    return result < 0 ? fail_memory(p, result) : 1;
+}
+
+static int take_in_entry(struct parser *p, bool is_string, const char *text, size_t size)
+{
+    struct tp_kineto_entry *entry = &p->kineto.entry;
+    int result = 0;
+
+    switch (p->key) {
+    case TP_KINETO_NAME:
+        result = tp_strings_put(p->kineto.records.list->strings, text, size, &entry->name);
+        return result < 0 ? fail_memory(p, result) : 1;
+    case TP_KINETO_CATEGORY:
+        result = is_string ? tp_word_table_find(&p->category_table, text, size) : -1;
+        entry->category = result < 0 ? NULL : &categories[result];
+        return 1;
+    case TP_KINETO_PHASE:
+        entry->phase = is_string && size == 1 ? *text : 0;
+        return 1;
+    case TP_KINETO_TS:
+        return take_time(p, text, size, &entry->ts_ns);
+    case TP_KINETO_DUR:
+        return take_time(p, text, size, &entry->duration_ns);
+    case TP_KINETO_PID:
+        return take_place(p, &entry->pid, text, size);
+    case TP_KINETO_TID:
+        return take_place(p, &entry->tid, text, size);
+    default:
+        return 1;
+    }
+}
+
+static int take_in_args(struct parser *p, bool is_string, const char *text, size_t size)
+{
+    int result = 0;
+
+    if (p->key == TP_KINETO_NAME && is_string && p->kineto.entry.phase == 'M')
+        result =
+            tp_strings_put(p->kineto.records.list->strings, text, size, &p->kineto.entry.own_name);
+    else if (p->key >= TP_KINETO_EXTERNAL_ID && p->key <= TP_KINETO_PYTHON_MODULE_ID)
+        return take_argument(p, text, size);
+    return result < 0 ? fail_memory(p, result) : 1;
+}
+
+static int take_in_top(struct parser *p, const char *text, size_t size)
+{
+    int64_t value;
+
+    if (p->key == TP_KINETO_TRACE_EVENTS)
+        return fail_text(p, -TP_ETYPE, "", text, size, "a list of entries in \"traceEvents\"");
+    if (p->key == TP_KINETO_TRACE_ID && p->place == IN_TOP)
+        p->kineto.has_trace_id = true;
+    if (p->key < 0 || tp_decimal_to_integer(text, size, &value) < 0)
+        return 1;
+    if (p->key == TP_KINETO_BASE_TIME && p->place == IN_TOP) {
+        p->kineto.base_time_ns = value;
+        p->kineto.has_base_time = true;
+    } else if (p->key == TP_KINETO_PROFILE_MEMORY && p->place == IN_TOP) {
+        p->kineto.profile_memory = value != 0;
+    } else if (p->key == TP_KINETO_WITH_FLOPS && p->place == IN_TOP) {
+        p->kineto.with_flops = value != 0;
+    } else if (p->key == TP_KINETO_RANK && p->place == IN_DISTRIBUTED) {
+        p->kineto.rank = value;
+        p->kineto.has_rank = true;
+    }
+    return 1;
+}
+
+static int take(struct parser *p, bool is_string, const char *text, size_t size)
+{
+    int good = 1;
+
+    switch (p->place) {
+    case IN_ENTRY:
+        return p->key < 0 ? 1 : take_in_entry(p, is_string, text, size);
+    case IN_ARGS:
+        if (p->key >= 0)
+            good = take_in_args(p, is_string, text, size);
+        return good && is_capturing(p) ? capture(p, is_string, text, size) : good;
+    case IN_CAPTURE:
+        return capture(p, is_string, text, size);
+    case IN_TOP:
+    case IN_DISTRIBUTED:
+        return take_in_top(p, text, size);
+    case IN_EVENTS:
+        return fail_text(p, -TP_ETYPE, is_string ? "the string " : "the number ", text, size,
+                         "an entry (an object)");
+    case AT_TOP:
+        return fail_text(p, -TP_ETYPE, is_string ? "the string " : "the number ", text, size,
+                         "a trace (an object with \"traceEvents\", or a list of entries)");
+    default:
+        return 1;
+    }
+}
+
+/* null, true or false */
+static int take_word(struct parser *p, const char *word)
+{
+    if (is_capturing(p))
+        return capture(p, false, word, strlen(word));
+    if (p->place == AT_TOP || (p->place == IN_EVENTS && *word != 'n'))
+        return fail(p, -TP_ETYPE, word, p->place == AT_TOP ? "a trace" : "an entry (an object)");
+    if (p->place == IN_ENTRY && (p->key == TP_KINETO_TS || p->key == TP_KINETO_DUR) && *word != 'n')
+        return fail(p, -TP_ETYPE, word, "a time in microseconds");
+    return 1;
+}
+
+/* ---- lists and objects ---- */
+
+static int skip(struct parser *p)
+{
+    p->resume = p->place;
+    p->place = IN_SKIPPED;
+    p->inner_depth = p->depth;
+    return 1;
+}
+
+static int open_capture(struct parser *p, char bracket)
+{
+    if (p->place == IN_ARGS) {
+        p->place = IN_CAPTURE;
+        p->inner_depth = p->depth;
+    }
+    return tp_json_capture_open(&p->kineto.entry.captured, bracket)
+               ? 1
+               : fail(p, -TP_ELIMIT, "more than 16 MB of arguments", "less");
+}
+
+static int open_top(struct parser *p, char bracket)
+{
+    p->is_array = bracket == '[';
+    p->place = p->is_array ? IN_EVENTS : IN_TOP;
+    p->saw_events = p->is_array;
+    return 1;
+}
+
+static int open_place(struct parser *p, char bracket)
+{
+    if (++p->depth > MAX_DEPTH)
+        return fail(p, -TP_ELIMIT, "more than 512 levels", "less nesting");
+    switch (p->place) {
+    case AT_TOP:
+        return open_top(p, bracket);
+    case IN_TOP:
+        if (p->key == TP_KINETO_TRACE_EVENTS && bracket == '[') {
+            p->place = IN_EVENTS;
+            p->saw_events = true;
+            return 1;
+        }
+        if (p->key == TP_KINETO_TRACE_EVENTS)
+            return fail(p, -TP_ETYPE, "an object", "a list of entries in \"traceEvents\"");
+        if (p->key != TP_KINETO_DISTRIBUTED_INFO || bracket != '{')
+            return skip(p);
+        p->place = IN_DISTRIBUTED;
+        return 1;
+    case IN_EVENTS:
+        if (bracket == '[')
+            return fail(p, -TP_ETYPE, "a list", "an entry (an object)");
+        tp_kineto_entry_start(&p->kineto.entry);
+        p->place = IN_ENTRY;
+        return 1;
+    case IN_ENTRY:
+        if (p->key == TP_KINETO_TS || p->key == TP_KINETO_DUR)
+            return fail(p, -TP_ETYPE, "a list or an object", "a time in microseconds");
+        if (p->key != TP_KINETO_ARGS || bracket != '{')
+            return skip(p);
+        p->place = IN_ARGS;
+        return 1;
+    case IN_ARGS:
+        return is_capturing(p) ? open_capture(p, bracket) : skip(p);
+    case IN_CAPTURE:
+        return open_capture(p, bracket);
+    case IN_DISTRIBUTED:
+        return skip(p);
+    default:
+        return 1;
+    }
+}
+
+static int close_capture(struct parser *p, char bracket)
+{
+    if (!tp_json_capture_close(&p->kineto.entry.captured, bracket))
+        return fail(p, -TP_ELIMIT, "more than 16 MB of arguments", "less");
+    if (p->depth >= p->inner_depth)
+        return 1;
+    p->place = IN_ARGS;
+    return end_argument(p);
+}
+
+static int close_entry(struct parser *p)
+{
+    int result = tp_kineto_entry_end(&p->kineto, p->diag);
+
+    p->place = IN_EVENTS;
+    p->entry_count++;
+    if (result < 0) { /* with the reason; the place is known here */
+        char reason[256];
+        snprintf(reason, sizeof(reason), "%.255s", p->diag->text);
+        return tp_json_reader_fail(&p->reader, result, "entry %llu: %s",
+                                   (unsigned long long)p->entry_count - 1, reason);
+    }
+    return 1;
+}
+
+static int close_place(struct parser *p, char bracket)
+{
+    p->depth--;
+    switch (p->place) {
+    case IN_SKIPPED:
+        if (p->depth < p->inner_depth)
+            p->place = p->resume;
+        return 1;
+    case IN_CAPTURE:
+        return close_capture(p, bracket);
+    case IN_ARGS:
+        p->place = IN_ENTRY;
+        return 1;
+    case IN_ENTRY:
+        return close_entry(p);
+    case IN_EVENTS:
+        p->place = p->is_array ? AT_END : IN_TOP;
+        return 1;
+    case IN_DISTRIBUTED:
+        p->place = IN_TOP;
+        return 1;
+    default:
+        p->place = AT_END;
+        return 1;
+    }
+}
+
+/* ---- yajl's side ---- */
+
+static int on_null(void *context)
+{
+    return take_word(context, "null");
+}
+
+static int on_boolean(void *context, int value)
+{
+    return take_word(context, value ? "true" : "false");
+}
+
+static int on_number(void *context, const char *text, size_t size)
+{
+    return take(context, false, text, size);
+}
+
+static int on_string(void *context, const unsigned char *text, size_t size)
+{
+    return take(context, true, (const char *)text, size);
+}
+
+static int on_map_key(void *context, const unsigned char *key, size_t size)
+{
+    struct parser *p = context;
+
+    if (p->place == IN_SKIPPED)
+        return 1;
+    if (p->place == IN_CAPTURE)
+        return tp_json_capture_key(&p->kineto.entry.captured, key, size)
+                   ? 1
+                   : fail(p, -TP_ELIMIT, "more than 16 MB of arguments", "less");
+    p->key = tp_word_table_find(&p->key_table, key, size);
+    return p->place == IN_ARGS && is_capturing(p) ? begin_argument(p, key, size) : 1;
+}
+
+static int on_start_map(void *context)
+{
+    return open_place(context, '{');
+}
+
+static int on_end_map(void *context)
+{
+    return close_place(context, '}');
+}
+
+static int on_start_array(void *context)
+{
+    return open_place(context, '[');
+}
+
+static int on_end_array(void *context)
+{
+    return close_place(context, ']');
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_start_map,
+    .yajl_map_key = on_map_key,
+    .yajl_end_map = on_end_map,
+    .yajl_start_array = on_start_array,
+    .yajl_end_array = on_end_array,
+};
+
+/* A comma before a closing bracket. */
+static const char *resume_at(void *context, int byte)
+{
+    struct parser *p = context;
+
+    if (p->place == IN_EVENTS && byte == ']' && p->entry_count)
+        return p->is_array ? "[0" : "{\"traceEvents\":[0";
+    return p->place == IN_TOP && byte == '}' ? "{\"\":0" : NULL;
+}
+
+/* ---- the whole ---- */
+
+static int parser_init(struct parser *p, struct tp_input *input, struct tp_event_list *list,
+                       struct tp_diag *diag)
+{
+    memset(p, 0, sizeof(*p));
+    p->diag = diag;
+    p->key = -1;
+    p->keeps_all = list->keeps_details;
+    for (int i = 0; i < CATEGORY_COUNT; i++)
+        p->category_words[i] = (struct tp_word){categories[i].name, i};
+    tp_word_table_init(&p->key_table, keys, KEY_COUNT);
+    tp_word_table_init(&p->category_table, p->category_words, CATEGORY_COUNT);
+    tp_kineto_init(&p->kineto, input, list);
+    int result = tp_json_reader_init(&p->reader, &callbacks, p, diag);
+    p->reader.resume = resume_at;
+    return result;
+}
+
+static void parser_fini(struct parser *p)
+{
+    tp_json_reader_fini(&p->reader);
+    tp_kineto_fini(&p->kineto);
+}
+
+/* The document is read, or ended too early: then what there is counts, and it is said. */
+static int finish(struct parser *p, int result)
+{
+    struct tp_input *input = p->kineto.input;
+
+    if (result == -TP_ETRUNCATED && p->saw_events) {
+        tp_input_lost(input, 1,
+                      "the file ends in the middle (byte %" PRIu64 ", line %" PRIu64
+                      "), its writer was stopped; %" PRIu64 " entries were whole",
+                      tp_json_reader_offset(&p->reader), tp_json_reader_line(&p->reader),
+                      p->entry_count);
+        result = 0;
+    }
+    if (!result && !p->saw_events)
+        result = tp_diag_fail(p->diag, -TP_ESYNTAX, tp_json_reader_offset(&p->reader),
+                              "line %llu: found an object without \"traceEvents\", expected that "
+                              "list of entries",
+                              (unsigned long long)tp_json_reader_line(&p->reader));
+    if (!result)
+        result = tp_kineto_finish(&p->kineto, p->diag);
+    if (result < 0)
+        tp_kineto_drop(&p->kineto);
+    return result;
+}
+
+int tp_kineto_json_parse(struct tp_input *input, const char *text, size_t size,
+                         struct tp_event_list *list, struct tp_diag *diag)
+{
+    struct parser p;
+    int result = parser_init(&p, input, list, diag);
+
+    if (!result)
+        result = tp_json_reader_feed(&p.reader, text, size);
+    if (!result)
+        result = tp_json_reader_finish(&p.reader);
+    if (p.reader.yajl)
+        result = finish(&p, result);
+    parser_fini(&p);
+    return result;
+}
+
+static int read_list(struct tp_input *input, struct tp_event_list *list, struct tp_diag *diag)
+{
+    struct parser p;
+    int result = parser_init(&p, input, list, diag);
+
+    if (!result)
+        result = finish(&p, tp_json_reader_input(&p.reader, input));
+    parser_fini(&p);
+    return result;
+}
+
+/* ---- recognising one ---- */
+
+static bool contains(const struct tp_input *input, const char *word)
+{
+    return memmem(input->head, input->head_size, word, strlen(word)) != NULL;
+}
+
+static int probe(const struct tp_input *input)
+{
+    static const char *const signs[] = {"\"schemaVersion\"",       "\"deviceProperties\"",
+                                        "\"distributedInfo\"",     "\"displayTimeUnit\"",
+                                        "\"baseTimeNanoseconds\"", "\"otherData\""};
+    size_t i = 0;
+
+    if (input->is_directory)
+        return 0;
+    while (i < input->head_size && input->head[i] && strchr(" \t\r\n", input->head[i]))
+        i++;
+    if (i == input->head_size || (input->head[i] != '{' && input->head[i] != '['))
+        return 0;
+    if (contains(input, "\"traceEvents\""))
+        return 95;
+    if (contains(input, "\"ph\""))
+        return 80;
+    for (size_t sign = 0; sign < sizeof(signs) / sizeof(signs[0]); sign++) {
+        if (input->head[i] == '{' && contains(input, signs[sign]))
+            return 70;
+    }
+    return 0;
+}
+
+const struct tp_input_kind tp_input_kineto_json = {
+    .name = "kineto",
+    .help = "a Kineto or Chrome trace in JSON",
+    .probe = probe,
+    .read_list = read_list,
+};

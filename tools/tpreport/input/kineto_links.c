@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "input/kineto.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "model/post_process.h"
+
+/* ---- links ---- */
+
+/* Old files give work that belongs to no operator its own correlation as External id. */
+static bool is_linked(const struct tp_kineto *kineto, const struct tp_function_event *event,
+                      int64_t external_id, uint32_t *ret_number)
+{
+    if (!external_id || (external_id == event->id && !kineto->has_base_time))
+        return false;
+    *ret_number = tp_id_index_find(&kineto->op_ids, external_id);
+    return *ret_number != TP_NO_NUMBER;
+}
+
+static bool is_device_annotation(const struct tp_function_event *event)
+{
+    return event->device_type != TP_DEVICE_CPU && event->flags & TP_EVENT_USER_ANNOTATION;
+}
+
+/* Modern files show an annotation 1 ns wider on either side than the work below it. */
+static void narrow(struct tp_function_event *event)
+{
+    int64_t start = (int64_t)event->numbers[TP_EVENT_START].low;
+    int64_t duration = (int64_t)(event->numbers[TP_EVENT_END].low - (uint64_t)start);
+
+    duration = duration > 2 ? duration - 2 : duration < 0 ? duration : 0;
+    tp_event_set(event, TP_EVENT_START, tp_number_integer((int64_t)((uint64_t)start + 1)));
+    tp_event_set(event, TP_EVENT_END,
+                 tp_number_integer((int64_t)((uint64_t)start + 1 + (uint64_t)duration)));
+}
+
+static void resolve(struct tp_kineto *kineto)
+{
+    struct tp_raw_records *records = &kineto->records;
+    struct tp_event_list *list = records->list;
+
+    for (uint32_t i = records->first; i < list->count; i++) {
+        struct tp_function_event *event = &list->events[i];
+        int64_t *linked = &records->linked_ids[i - records->first];
+        uint32_t number;
+        if (is_device_annotation(event)) {
+            if (kineto->has_base_time)
+                narrow(event);
+            int64_t start = (int64_t)event->numbers[TP_EVENT_START].low;
+            if (!kineto->has_start || start < kineto->first_start_ns)
+                kineto->first_start_ns = start;
+            kineto->has_start = true;
+        } else if (!is_linked(kineto, event, *linked, &number)) {
+            *linked = 0;
+        } else {
+            event->thread = kineto->op_threads[number];
+        }
+        if (list->keeps_details)
+            list->details[i].linked_correlation_id = *linked;
+    }
+}
+
+/* ---- selection ---- */
+
+struct choice {
+    const struct tp_kineto *kineto;
+    const struct tp_selection *selection;
+    int64_t from_ns, to_ns;  /* on the file's clock */
+    struct tp_id_index kept; /* ids of operators that stay */
+    bool has_thread;
+    int64_t thread;
+    bool failed;
+};
+
+static bool in_steps(const struct tp_kineto *kineto, int64_t start_ns)
+{
+    const struct tp_selection *selection = kineto->input->selection;
+
+    for (uint32_t i = 0; i < kineto->step_count; i++) {
+        const struct tp_kineto_step *step = &kineto->steps[i];
+        if (step->number >= selection->first_step && step->number <= selection->last_step &&
+            start_ns >= step->start_ns && start_ns < step->end_ns)
+            return true;
+    }
+    return false;
+}
+
+static bool in_window(const struct choice *choice, int64_t start_ns)
+{
+    return start_ns >= choice->from_ns && start_ns < choice->to_ns &&
+           (!choice->selection->has_step || in_steps(choice->kineto, start_ns));
+}
+
+static bool is_thread(const struct choice *choice, int64_t thread)
+{
+    return !choice->has_thread || thread == choice->thread;
+}
+
+/* Work for an operator goes with it, other events by themselves. */
+static bool keep(void *context, const struct tp_function_event *event, int64_t linked_id,
+                 const struct tp_memory_record *memory)
+{
+    struct choice *choice = context;
+    uint32_t number;
+
+    if (memory)
+        return in_window(choice, memory->start_ns) && is_thread(choice, memory->thread);
+    if (linked_id && tp_id_index_find(&choice->kineto->op_ids, linked_id) != TP_NO_NUMBER)
+        return tp_id_index_find(&choice->kept, linked_id) != TP_NO_NUMBER;
+    if (choice->selection->has_pid && event->device_type != TP_DEVICE_CPU)
+        return false;
+    if (!in_window(choice, (int64_t)event->numbers[TP_EVENT_START].low) ||
+        !is_thread(choice, event->thread))
+        return false;
+    if (event->device_type == TP_DEVICE_CPU && event->id &&
+        tp_id_index_put(&choice->kept, event->id, &number) < 0)
+        choice->failed = true;
+    return true;
+}
+
+/* Operators first: what is kept of them decides over the rest. */
+static void choose_operators(struct choice *choice)
+{
+    const struct tp_raw_records *records = &choice->kineto->records;
+
+    for (uint32_t i = records->first; i < records->list->count; i++) {
+        const struct tp_function_event *event = &records->list->events[i];
+        if (event->device_type == TP_DEVICE_CPU && !records->linked_ids[i - records->first])
+            keep(choice, event, 0, NULL);
+    }
+}
+
+static int find_thread(struct choice *choice, struct tp_diag *diag)
+{
+    const struct tp_kineto *kineto = choice->kineto;
+    const char *wanted = choice->selection->thread;
+    char *end;
+
+    if (!wanted)
+        return 0;
+    choice->has_thread = true;
+    choice->thread = strtoll(wanted, &end, 10);
+    if (end != wanted && !*end)
+        return 0;
+    for (uint32_t i = 0; i < kineto->thread_count; i++) {
+        if (!strcmp(tp_strings_get(kineto->records.list->strings, kineto->threads[i].name)->bytes,
+                    wanted)) {
+            choice->thread = kineto->threads[i].tid;
+            return 0;
+        }
+    }
+    return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
+                        "--thread: no thread is named '%.*s'", 60, wanted);
+}
+
+/* Where events count their times from, which decides over the last bit of their differences. New
+ * files (those with a trace_id) have the profiler's own start; for older ones it is settled that
+ * the earliest entry counts. */
+static int64_t trace_start(const struct tp_kineto *kineto)
+{
+    if (kineto->has_trace_start && kineto->has_trace_id)
+        return kineto->trace_start_ns;
+    return kineto->has_start ? kineto->first_start_ns : 0;
+}
+
+/* An instant on the file's own clock. */
+static int place_instant(const struct tp_kineto *kineto, const struct tp_instant *instant,
+                         int64_t *ret_ns, struct tp_diag *diag)
+{
+    enum { YEAR_2001_S = 1000000000 }; /* times below it count from a machine's start */
+
+    if (instant->kind == TP_INSTANT_UNSET)
+        return 0;
+    if (instant->kind == TP_INSTANT_RELATIVE)
+        *ret_ns = trace_start(kineto) + instant->ns;
+    else if (kineto->has_base_time)
+        *ret_ns = instant->ns - kineto->base_time_ns;
+    else if (trace_start(kineto) > YEAR_2001_S * 1000000000ll)
+        *ret_ns = instant->ns;
+    else
+        return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                            "--from, --to: this trace doesn't say when it began; give seconds "
+                            "from its start");
+    return 0;
+}
+
+static int select_rank(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    const struct tp_selection *selection = kineto->input->selection;
+
+    if (!selection->has_rank)
+        return 0;
+    if (!kineto->has_rank)
+        return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                            "--rank: this trace doesn't say which rank it is of");
+    if (kineto->rank != selection->rank)
+        tp_kineto_drop(kineto);
+    return 0;
+}
+
+static bool selects_events(const struct tp_selection *selection)
+{
+    return selection->has_pid || selection->has_step || selection->thread ||
+           selection->from.kind != TP_INSTANT_UNSET || selection->to.kind != TP_INSTANT_UNSET;
+}
+
+static int select_events(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    const struct tp_selection *selection = kineto->input->selection;
+    struct choice choice = {
+        .kineto = kineto, .selection = selection, .from_ns = INT64_MIN, .to_ns = INT64_MAX};
+
+    if (!selection)
+        return 0;
+    int result = select_rank(kineto, diag);
+    if (result < 0 || !selects_events(selection))
+        return result;
+    if (selection->has_step && !kineto->step_count)
+        return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
+                            "--step: this trace has no steps (ProfilerStep#N)");
+    result = find_thread(&choice, diag);
+    if (!result)
+        result = place_instant(kineto, &selection->from, &choice.from_ns, diag);
+    if (!result)
+        result = place_instant(kineto, &selection->to, &choice.to_ns, diag);
+    if (!result) {
+        choose_operators(&choice);
+        tp_raw_records_retain(&kineto->records, keep, &choice);
+        if (choice.failed)
+            result = tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a selection");
+    }
+    tp_id_index_fini(&choice.kept);
+    return result;
+}
+
+/* ---- the end ---- */
+
+static void clear_flops(const struct tp_raw_records *records)
+{
+    for (uint32_t i = records->first; i < records->list->count; i++)
+        tp_event_set(&records->list->events[i], TP_EVENT_FLOPS, tp_number_integer(0));
+}
+
+static int set_settings(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    struct tp_event_list *list = kineto->records.list;
+
+    list->profile_memory |= kineto->has_memory || kineto->profile_memory;
+    if (kineto->with_flops)
+        list->with_flops = true;
+    if (!list->with_flops)
+        clear_flops(&kineto->records);
+    if (!kineto->has_device || list->use_device != TP_STRING_NONE)
+        return 0;
+    if (tp_strings_put(list->strings, "cuda", 4, &list->use_device) < 0)
+        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a name");
+    return 0;
+}
+
+void tp_kineto_drop(struct tp_kineto *kineto)
+{
+    kineto->records.list->count = kineto->records.first;
+    kineto->records.memory.count = kineto->records.out_of_memory.count = 0;
+}
+
+int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    if (kineto->undated)
+        tp_input_lost(kineto->input, kineto->undated, "%" PRIu64 " entries without a time left out",
+                      kineto->undated);
+    resolve(kineto);
+    int result = select_events(kineto, diag);
+    if (!result)
+        result = set_settings(kineto, diag);
+    tp_id_index_fini(&kineto->op_ids); /* room for what follows */
+    free(kineto->op_threads);
+    kineto->op_threads = NULL;
+    kineto->op_capacity = 0;
+    if (!result)
+        result = tp_post_process(&kineto->records, trace_start(kineto), diag);
+    return result;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/durations.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROUNDED_AWAY = 53 - 1 - 10, /* low bits of a double's fraction that go */
+    MOST_SLOTS = 2 * TP_DURATIONS_EXACT,
+};
+
+static uint64_t to_bits(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+static double from_bits(uint64_t bits)
+{
+    double value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* To the nearest; a carry goes into the exponent, where it belongs. */
+static uint64_t round_bits(uint64_t bits)
+{
+    return (bits + (1ull << (ROUNDED_AWAY - 1))) >> ROUNDED_AWAY << ROUNDED_AWAY;
+}
+
+void tp_durations_fini(struct tp_durations *durations)
+{
+    free(durations->slots);
+    *durations = (struct tp_durations){0};
+}
+
+static uint64_t *find_slot(uint64_t *slots, uint32_t slot_count, uint64_t bits)
+{
+    uint32_t at = (uint32_t)(bits * 0x9e3779b97f4a7c15u >> 32);
+
+    for (;; at++) {
+        uint64_t *slot = slots + 2 * (size_t)(at & (slot_count - 1));
+        if (!*slot || *slot == bits)
+            return slot;
+    }
+}
+
+/* All values into a table of @slot_count slots, rounded where that is so. */
+static int rehash(struct tp_durations *durations, uint32_t slot_count)
+{
+    uint64_t *slots = calloc(slot_count, 2 * sizeof(*slots));
+    uint32_t used = 0;
+
+    if (!slots)
+        return -ENOMEM;
+    for (size_t i = 0; i < durations->slot_count; i++) {
+        const uint64_t *old = durations->slots + 2 * i;
+        if (!old[0])
+            continue;
+        uint64_t bits = durations->is_rounded ? round_bits(old[0]) : old[0];
+        uint64_t *slot = find_slot(slots, slot_count, bits);
+        used += !slot[0];
+        slot[0] = bits;
+        slot[1] += old[1];
+    }
+    free(durations->slots);
+    durations->slots = slots;
+    durations->slot_count = slot_count;
+    durations->used = used;
+    return 0;
+}
+
+/* Room for one more value. Rounded ones are fewer than 2 Ki per factor of 4, so that doubling ends.
+ */
+static int make_room(struct tp_durations *durations)
+{
+    if (durations->used >= TP_DURATIONS_EXACT && !durations->is_rounded) {
+        durations->is_rounded = true;
+        return rehash(durations, MOST_SLOTS);
+    }
+    if (durations->used < durations->slot_count / 2)
+        return 0;
+    return rehash(durations, durations->slot_count ? durations->slot_count * 2 : 8);
+}
+
+static int count_value(struct tp_durations *durations, uint64_t bits, uint64_t count)
+{
+    int result = 0;
+
+    if (durations->is_rounded)
+        bits = round_bits(bits);
+    uint64_t *slot =
+        durations->slots ? find_slot(durations->slots, durations->slot_count, bits) : NULL;
+    if (!slot || !*slot) {
+        result = make_room(durations);
+        if (result < 0)
+            return result;
+        if (durations->is_rounded)
+            bits = round_bits(bits);
+        slot = find_slot(durations->slots, durations->slot_count, bits);
+    }
+    durations->used += !slot[0];
+    slot[0] = bits;
+    slot[1] += count;
+    return 0;
+}
+
+int tp_durations_add(struct tp_durations *durations, double value)
+{
+    int result = count_value(durations, to_bits(value), 1);
+
+    if (result < 0)
+        return result;
+    double before = value - durations->mean;
+    durations->count++;
+    durations->mean += before / (double)durations->count;
+    durations->squares += before * (value - durations->mean);
+    return 0;
+}
+
+static void merge_moments(struct tp_durations *into, const struct tp_durations *from)
+{
+    double count = (double)(into->count + from->count), apart = from->mean - into->mean;
+    double share = (double)from->count / count;
+
+    into->squares += from->squares + apart * apart * (double)into->count * share;
+    into->mean += apart * share;
+    into->count += from->count;
+}
+
+int tp_durations_merge(struct tp_durations *durations, const struct tp_durations *from)
+{
+    int result = 0;
+
+    if (from->is_rounded && !durations->is_rounded) {
+        durations->is_rounded = true;
+        result = rehash(durations, MOST_SLOTS);
+    }
+    for (size_t i = 0; !result && i < from->slot_count; i++) {
+        const uint64_t *slot = from->slots + 2 * i;
+        if (slot[0])
+            result = count_value(durations, slot[0], slot[1]);
+    }
+    if (!result && from->count)
+        merge_moments(durations, from);
+    return result;
+}
+
+/* Positive doubles have the order of their bits. */
+static int compare_pairs(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return left < right ? -1 : left > right;
+}
+
+/* The value with @rank others before it. */
+static double value_at(const uint64_t *pairs, uint64_t rank)
+{
+    uint64_t before = pairs[1];
+
+    while (before <= rank) {
+        pairs += 2;
+        before += pairs[1];
+    }
+    return from_bits(pairs[0]);
+}
+
+int tp_durations_median(const struct tp_durations *durations, double *ret_median)
+{
+    size_t used = 0;
+
+    *ret_median = 0.0;
+    if (!durations->count)
+        return 0;
+    uint64_t *pairs = malloc(durations->used * 2 * sizeof(*pairs));
+    if (!pairs)
+        return -ENOMEM;
+    for (size_t i = 0; i < durations->slot_count; i++) {
+        if (durations->slots[2 * i])
+            memcpy(pairs + 2 * used++, durations->slots + 2 * i, 2 * sizeof(*pairs));
+    }
+    qsort(pairs, used, 2 * sizeof(*pairs), compare_pairs);
+    double low = value_at(pairs, (durations->count - 1) / 2);
+    double high = value_at(pairs, durations->count / 2);
+    *ret_median = low + (high - low) / 2;
+    free(pairs);
+    return 0;
+}
+
+double tp_durations_deviation(const struct tp_durations *durations)
+{
+    if (durations->count < 2)
+        return 0.0;
+    return sqrt(durations->squares / (double)(durations->count - 1));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * How long something took, over and over: a count per distinct value, so that the median is exact.
+ * Beyond 64 Ki distinct values they are rounded to 10 significant bits (0.1 %), and it is known. */
+#ifndef TP_MODEL_DURATIONS_H
+#define TP_MODEL_DURATIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TP_DURATIONS_EXACT = 64 << 10 };
+
+/* Start from zeros. */
+struct tp_durations {
+    uint64_t *slots; /* pairs: bits of the double (0: free), how often; open addressing */
+    uint32_t slot_count, used;
+    bool is_rounded; /* there were too many distinct values */
+    uint64_t count;
+    double mean, squares; /* of all values as given: the mean, the sum of squares around it */
+};
+
+void tp_durations_fini(struct tp_durations *durations);
+
+/**
+ * tp_durations_add   - one more value, above 0 and finite
+ * tp_durations_merge - all of @from as well
+ * Context: offline, one thread.
+ * Return: 0 or -ENOMEM.
+ */
+int tp_durations_add(struct tp_durations *durations, double value);
+int tp_durations_merge(struct tp_durations *durations, const struct tp_durations *from);
+
+/**
+ * tp_durations_median - the middle value, or the mean of the two middle ones; 0 without values
+ * Return: 0 or -ENOMEM.
+ */
+int tp_durations_median(const struct tp_durations *durations, double *ret_median);
+
+/** tp_durations_deviation - sample standard deviation (over count - 1), 0 for fewer than two */
+double tp_durations_deviation(const struct tp_durations *durations);
+
+#endif

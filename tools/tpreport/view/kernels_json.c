@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ * The kernels report as one JSON object: head, totals, then one row per line. */
+#include "view/view.h"
+
+#include "kernel_columns.h"
+#include "model/python_text.h"
+
+static void put_key(struct tp_buffer *out, const char *key)
+{
+    tp_buffer_format(out, "\"%s\": ", key);
+}
+
+static void put_us(struct tp_buffer *out, const char *key, bool is_known, struct tp_number ns,
+                   uint32_t repeat)
+{
+    put_key(out, key);
+    if (is_known)
+        tp_format_json_number(out, tp_number_real(tp_number_to_double(ns) / 1000.0 / repeat));
+    else
+        tp_buffer_string(out, "null");
+}
+
+/* The times that are told both in all and per repeat. */
+static void put_times(struct tp_buffer *out, const struct tp_kernel_report *report, uint32_t repeat)
+{
+    const struct tp_kernels *kernels = report->kernels;
+    bool is_device =
+        report->profiler == TP_PROFILER_DEVICE || report->profiler == TP_PROFILER_ASCEND;
+    struct tp_number none = tp_number_integer(0);
+
+    put_us(out, "device_time_us", is_device,
+           is_device ? tp_kernel_report_rows(report)->total_ns : none, repeat);
+    tp_buffer_string(out, ", ");
+    put_us(out, "copy_time_us", kernels->saw_device, kernels->classes[TP_CLASS_COPIES].total_ns,
+           repeat);
+    tp_buffer_string(out, ", ");
+    put_us(out, "self_cpu_time_total", kernels->saw_host, kernels->self_cpu_ns, repeat);
+    tp_buffer_string(out, ", ");
+    put_us(out, "cpu_time_total", kernels->saw_host, kernels->cpu_ns, repeat);
+    tp_buffer_string(out, ", ");
+    put_us(out, "elapsed_us", kernels->has_elapsed, kernels->elapsed_ns, repeat);
+}
+
+static void put_head(struct tp_buffer *out, const struct tp_kernel_report *report)
+{
+    static const struct tp_kernel_rows no_rows;
+    const struct tp_kernel_rows *rows = tp_kernel_report_rows(report);
+
+    rows = rows ? rows : &no_rows;
+    tp_buffer_format(out,
+                     "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
+                     "\", \"units\": {\"time\": \"us\"},\n\"profiler\": \"%s\", \"rows_are\": "
+                     "\"%s\", \"repeat\": %u,\n\"totals\": {",
+                     tp_profiler_name(report->profiler), tp_work_class_name(report->shown),
+                     report->repeat);
+    put_times(out, report, 1);
+    tp_buffer_format(out, ", \"calls\": %llu, \"copies\": %llu, \"waits\": %llu},\n",
+                     (unsigned long long)rows->calls,
+                     (unsigned long long)report->kernels->classes[TP_CLASS_COPIES].calls,
+                     (unsigned long long)report->kernels->classes[TP_CLASS_WAITS].calls);
+    tp_buffer_string(out, "\"per_repeat\": {");
+    put_times(out, report, report->repeat);
+    tp_buffer_format(out,
+                     "},\n\"skipped\": {\"without_duration\": %llu, \"negative_duration\": %llu, ",
+                     (unsigned long long)rows->without_time, (unsigned long long)rows->negative);
+    put_us(out, "negative_us", true, rows->negative_ns, 1);
+    tp_buffer_string(out, "},\n\"rows\": [");
+}
+
+static void put_row(struct tp_buffer *out, const struct tp_report *report,
+                    const struct tp_kernel_row *row)
+{
+    for (int id = 0; id < TP_KERNEL_COLUMNS; id++) {
+        const struct tp_kernel_column *column = tp_kernel_column_get(id);
+        struct tp_number value = column->value(report->kernels, row);
+        tp_buffer_string(out, id ? ", " : "{");
+        put_key(out, column->name);
+        if (column->unit == TP_KERNEL_TEXT) {
+            const struct tp_string *name =
+                tp_strings_get(report->strings, (uint32_t)value.bits.low);
+            tp_json_string(out, name->bytes, name->size);
+        } else {
+            tp_format_json_number(out, value);
+        }
+    }
+    tp_buffer_format(out, ", \"median_is_exact\": %s, \"names\": %u}",
+                     row->durations.is_rounded ? "false" : "true", row->name_count);
+}
+
+int tp_kernels_write_json(const struct tp_report *report, const struct tp_view_options *options,
+                          struct tp_output *output, struct tp_diag *diag)
+{
+    const struct tp_kernel_rows *rows = tp_kernel_report_rows(report->kernels);
+    int64_t limit = options->row_limit_given ? options->row_limit : -1;
+    struct tp_buffer line = {0};
+
+    (void)diag;
+    put_head(&line, report->kernels);
+    for (uint32_t i = 0; rows && i < rows->count && i != limit; i++) {
+        tp_buffer_string(&line, i ? ",\n" : "\n");
+        put_row(&line, report, &rows->items[i]);
+        tp_output_buffer(output, &line);
+        tp_buffer_reset(&line);
+    }
+    tp_buffer_string(&line, "\n]}\n");
+    tp_output_buffer(output, &line);
+    tp_buffer_fini(&line);
+    return 0;
+}
