@@ -8,6 +8,8 @@
 #include "input/kineto_json.h"
 #include "model/tree.h"
 
+/* clang-format off: traces as text, an entry a line */
+
 /* Traces are written with ' for ". */
 struct loaded {
     struct fixture f;
