@@ -34,7 +34,7 @@ struct tp_diag {
     uint64_t offset; /* byte offset in the file, or TP_DIAG_NO_OFFSET */
     uint64_t block;  /* block or line number, or TP_DIAG_NO_OFFSET */
     char file[256];  /* path, cut at its front when too long; "" unknown */
-    char text[512];  /* found and expected; "" none */
+    char text[768];  /* found and expected; "" none */
 };
 
 /**

@@ -21,20 +21,8 @@ export HERE
 
 # shellcheck disable=SC2317 # the script calls them
 agent() { LD_PRELOAD="$AGENT" "$@"; }
-# Tracks one after the other: in the file they are mixed as they were drained.
 # shellcheck disable=SC2317
-dump() {
-    "$DUMP" "$@" "$TPAGENT_OUT" | awk '
-        function flush(t) {
-            for (t = 1; t <= most; t++) printf "%s", lines[t]
-            split("", lines)
-            most = 0
-        }
-        /^track=/ { split($1, part, "="); t = part[2] + 0; lines[t] = lines[t] $0 "\n"
-                    if (t > most) most = t; next }
-        { flush(); print }
-        END { flush() }'
-}
+dump() { "$DUMP" "$@" "$TPAGENT_OUT"; }
 # shellcheck disable=SC2317
 skip() {
     echo "skipped: $*" >&2

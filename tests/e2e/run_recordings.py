@@ -3,6 +3,7 @@
 """tpreport on recordings: whole ones, and ones cut or changed at any place. TAP on stdout.
 
 usage: run_recordings.py TPREPORT MAKE_SAMPLE"""
+
 import json
 import os
 import pathlib
@@ -32,8 +33,13 @@ def a_recording_becomes_the_table(recording):
     lines = done.stdout.splitlines()
     assert lines[1].split()[0] == "Name" and "CPU Mem" in lines[1], lines[1]
     counts = {words[0]: words[-1] for words in (line.split() for line in lines[3:-2])}
-    assert counts == {"ProfilerStep*": "220", "epoch": "220", "aten::add": "220", "aten::mm": "220",
-                      "AllReduce": "440"}, counts
+    assert counts == {
+        "ProfilerStep*": "220",
+        "epoch": "220",
+        "aten::add": "220",
+        "aten::mm": "220",
+        "AllReduce": "440",
+    }, counts
     assert "died without an end line" in done.stderr, done.stderr
 
 
@@ -121,7 +127,7 @@ def a_changed_bit_anywhere(recording):
         whole = path.read_bytes()
         for at in range(draw.randrange(61), len(whole), 61 if len(whole) < 20000 else 61 * 13):
             bit = 1 << draw.randrange(8)
-            path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1:])
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
             what = f"{path.name} byte {at} ^ {bit}, TEST_SEED={SEED}"
             examine(recording, path, what, path.suffix == ".tpt")
         path.write_bytes(whole)

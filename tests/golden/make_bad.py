@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Makes the files in bad/ from those in v1/, when a kind of damage is added.
 
-    make_bad.py
+make_bad.py
 """
+
 import pathlib
 import struct
 import sys
@@ -14,12 +15,12 @@ import tptrace  # noqa: E402
 
 
 def seal(data, end):
-    checksum = tptrace.xxh3(data[:end - 4]) & 0xffffffff
-    return data[:end - 4] + struct.pack("<I", checksum) + data[end:]
+    checksum = tptrace.xxh3(data[: end - 4]) & 0xFFFFFFFF
+    return data[: end - 4] + struct.pack("<I", checksum) + data[end:]
 
 
 def change(data, at, new):
-    return data[:at] + new + data[at + len(new):]
+    return data[:at] + new + data[at + len(new) :]
 
 
 def flip(data, at):
@@ -29,7 +30,7 @@ def flip(data, at):
 def with_payload(data, payload):
     """The smallest segment with another payload, stored plainly, under good checksums."""
     header = change(data[64:128], 8, struct.pack("<II", len(payload), len(payload)))
-    header = change(header, 56, struct.pack("<I", tptrace.xxh3(payload) & 0xffffffff))
+    header = change(header, 56, struct.pack("<I", tptrace.xxh3(payload) & 0xFFFFFFFF))
     return data[:64] + seal(header, 64) + payload + bytes(-len(payload) % 8)
 
 
@@ -38,7 +39,7 @@ def main():
     process = next((here / "v1/recording").glob("*/*/names.tpn")).parent
     names = (process / "names.tpn").read_bytes()
     ring = (process / "ring/0.tpr").read_bytes()
-    payload = segment[128:128 + 54]
+    payload = segment[128 : 128 + 54]
     block = segment[64:128]
     wide = payload.replace(b"\1\4\3\1\4\6", b"\1\4\5\2\4\0\6\1")
     large = change(block, 7, b"\1" + struct.pack("<II", 54, 1 << 25))

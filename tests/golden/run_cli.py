@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """tpreport as a program: exit statuses, streams, files. Prints TAP. usage: run_cli.py TPREPORT"""
+
 import json
 import os
 import pathlib
@@ -9,11 +10,20 @@ import sys
 import tempfile
 
 PROGRAM = os.path.abspath(sys.argv[1])
-EVENTS = [{"id": i, "name": f"op{i % 50}", "start_us": i * 10.0, "end_us": i * 10.0 + 5} for i in range(5000)]
+EVENTS = [
+    {"id": i, "name": f"op{i % 50}", "start_us": i * 10.0, "end_us": i * 10.0 + 5}
+    for i in range(5000)
+]
 
 
 def run(*words, **more):
-    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 30, "text": True, **more}
+    more = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "timeout": 30,
+        "text": True,
+        **more,
+    }
     return subprocess.run([PROGRAM, *map(str, words)], **more)
 
 
@@ -23,18 +33,31 @@ def a_whole_report_exits_with_0(case):
 
 
 def usage_exits_with_2_and_one_line(case):
-    for words in (["--sort-bye=x"], ["--format=xml"], ["--sort-by=nonsense"], ["--max-name-column-width=0"],
-                  ["stacks", "--metric=x"], ["trace", "--style=x"], ["tree", "--format=repr"]):
+    for words in (
+        ["--sort-bye=x"],
+        ["--format=xml"],
+        ["--sort-by=nonsense"],
+        ["--max-name-column-width=0"],
+        ["stacks", "--metric=x"],
+        ["trace", "--style=x"],
+        ["tree", "--format=repr"],
+    ):
         done = run(*words, case)
-        assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1, (words, done)
+        assert done.returncode == 2 and not done.stdout and done.stderr.count("\n") == 1, (
+            words,
+            done,
+        )
         assert done.stderr.startswith("tpreport: "), done
 
 
 def errors_exit_with_1_and_name_the_file(case):
     broken = case.with_name("broken.json")
     broken.write_text(case.read_text()[:-40])
-    for path, text in ((broken, "at byte"), (case.with_name("absent"), "No such file"),
-                       (case.parent / "empty", "no recording in this directory")):
+    for path, text in (
+        (broken, "at byte"),
+        (case.with_name("absent"), "No such file"),
+        (case.parent / "empty", "no recording in this directory"),
+    ):
         done = run(path)
         assert done.returncode == 1 and not done.stdout, done
         assert str(path) in done.stderr and text in done.stderr, done
@@ -48,8 +71,9 @@ def without_input_the_folder_of_TPAGENT_OUT_is_looked_at(case):
 
 
 def a_reader_that_leaves_early_is_no_error(case):
-    process = subprocess.Popen([PROGRAM, "events", "-n", "none", str(case)], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [PROGRAM, "events", "-n", "none", str(case)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     process.stdout.readline()
     process.stdout.close()
     errors = process.stderr.read()
@@ -82,12 +106,16 @@ def a_file_is_replaced_only_by_a_whole_report(case):
 
 def several_inputs_make_one_report(case):
     total = json.loads(run("total", "-f", "json", case, case).stdout)["rows"][0]
-    assert total["count"] == 2 * len(EVENTS) and total["cpu_time_total"] == 2 * 5.0 * len(EVENTS), total
+    assert total["count"] == 2 * len(EVENTS) and total["cpu_time_total"] == 2 * 5.0 * len(
+        EVENTS
+    ), total
 
 
 def an_unknown_time_unit_is_noted_and_printed_as_it_fits(case):
     done = run("--time-unit=minutes", case)
-    assert done.returncode == 0 and "minutes" in done.stderr and done.stdout == run(case).stdout, done
+    assert (
+        done.returncode == 0 and "minutes" in done.stderr and done.stdout == run(case).stdout
+    ), done
 
 
 def a_command_word_can_be_a_file(case):
@@ -111,11 +139,21 @@ def tables_are_the_same_in_any_locale(case):
     assert run(case, env=env).stdout == run(case).stdout
 
 
-TESTS = [a_whole_report_exits_with_0, usage_exits_with_2_and_one_line, errors_exit_with_1_and_name_the_file,
-         without_input_the_folder_of_TPAGENT_OUT_is_looked_at, a_reader_that_leaves_early_is_no_error,
-         a_full_disk_is_an_error, standard_input_is_an_input, a_file_is_replaced_only_by_a_whole_report,
-         several_inputs_make_one_report, an_unknown_time_unit_is_noted_and_printed_as_it_fits,
-         a_command_word_can_be_a_file, version_and_help_need_no_input, tables_are_the_same_in_any_locale]
+TESTS = [
+    a_whole_report_exits_with_0,
+    usage_exits_with_2_and_one_line,
+    errors_exit_with_1_and_name_the_file,
+    without_input_the_folder_of_TPAGENT_OUT_is_looked_at,
+    a_reader_that_leaves_early_is_no_error,
+    a_full_disk_is_an_error,
+    standard_input_is_an_input,
+    a_file_is_replaced_only_by_a_whole_report,
+    several_inputs_make_one_report,
+    an_unknown_time_unit_is_noted_and_printed_as_it_fits,
+    a_command_word_can_be_a_file,
+    version_and_help_need_no_input,
+    tables_are_the_same_in_any_locale,
+]
 
 
 def main():

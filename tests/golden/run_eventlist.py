@@ -1,17 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Every golden event list through the command line; prints TAP. usage: run_eventlist.py TPREPORT CASES"""
+
 import json
 import math
 import pathlib
 import subprocess
 import sys
 
-FLAGS = {"top_level_events_only", "group_by_input_shapes", "group_by_overload_name", "include_python_functions"}
+FLAGS = {
+    "top_level_events_only",
+    "group_by_input_shapes",
+    "group_by_overload_name",
+    "include_python_functions",
+}
 # What we answer although the reference refuses (spec: None counts as empty, a share of nothing is NaN).
-BETTER = {("error_no_device", "table"), ("error_no_device", "table_avg"),
-          ("errors", "kernels_but_no_gpu_events"), ("error_none", "events"), ("error_none", "avg"),
-          ("error_none", "avg_dump")}
+BETTER = {
+    ("error_no_device", "table"),
+    ("error_no_device", "table_avg"),
+    ("errors", "kernels_but_no_gpu_events"),
+    ("error_none", "events"),
+    ("error_none", "avg"),
+    ("error_none", "avg_dump"),
+}
 
 
 def options(arguments):
@@ -45,7 +56,11 @@ def command(output):
 def differ(want, got, at=""):
     """Where two JSON values differ, or None. Keys that are only in got are additions."""
     if isinstance(want, float) and isinstance(got, float):
-        return None if math.isclose(want, got, rel_tol=1e-12, abs_tol=1e-9) else f"{at}: {got}, not {want}"
+        return (
+            None
+            if math.isclose(want, got, rel_tol=1e-12, abs_tol=1e-9)
+            else f"{at}: {got}, not {want}"
+        )
     if type(want) is not type(got):
         return f"{at}: {got!r}, not {want!r}"
     if isinstance(want, dict):
@@ -63,7 +78,9 @@ def compare(output, want, done):
     if done.stderr and b"--time-unit" not in done.stderr:
         return f"stderr: {done.stderr.decode().strip()}"
     if output["op"] == "self_cpu_time_total":
-        line = next(l for l in done.stdout.decode().splitlines() if l.startswith("self_cpu_time_total "))
+        line = next(
+            l for l in done.stdout.decode().splitlines() if l.startswith("self_cpu_time_total ")
+        )
         return differ(json.loads(want), json.loads(line.split()[1]))
     if output["file"].endswith(".json"):
         return differ(json.loads(want), json.loads(done.stdout)["rows"])
@@ -73,11 +90,17 @@ def compare(output, want, done):
 
 
 def check(program, folder, output):
-    done = subprocess.run([program, *command(output), str(folder / "case.json")], capture_output=True, timeout=60)
+    done = subprocess.run(
+        [program, *command(output), str(folder / "case.json")], capture_output=True, timeout=60
+    )
     if "raises" not in output:
         return compare(output, (folder / output["file"]).read_bytes(), done)
     if (folder.name, output["name"]) in BETTER:
-        return None if done.returncode == 0 and done.stdout else f"exit {done.returncode}, wanted an answer"
+        return (
+            None
+            if done.returncode == 0 and done.stdout
+            else f"exit {done.returncode}, wanted an answer"
+        )
     if done.returncode not in (1, 2) or done.stdout:
         return f"exit {done.returncode}, wanted an error and no output"
     message = output["raises"]["message"]

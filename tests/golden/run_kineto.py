@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Raw records, recorded runs and Kineto traces through the command line; prints TAP.
 usage: run_kineto.py TPREPORT CASES"""
+
 import gzip
 import json
 import pathlib
@@ -16,8 +17,18 @@ OLD_UNITS = [("Kb", "KB"), ("Mb", "MB"), ("Gb", "GB"), ("b", "B")]
 TORCH113 = {
     "table_avg.txt": ["averages", "--row-limit=-1"],
     "table_avg_sorted.txt": ["averages", "--sort-by=self_cpu_time_total", "--row-limit=10"],
-    "table_avg_shapes.txt": ["averages", "--group-by-input-shapes", "--sort-by=cpu_time_total", "--row-limit=40"],
-    "table_avg_stack3.txt": ["averages", "--group-by-stack-n=3", "--sort-by=self_cpu_memory_usage", "--row-limit=30"],
+    "table_avg_shapes.txt": [
+        "averages",
+        "--group-by-input-shapes",
+        "--sort-by=cpu_time_total",
+        "--row-limit=40",
+    ],
+    "table_avg_stack3.txt": [
+        "averages",
+        "--group-by-stack-n=3",
+        "--sort-by=self_cpu_memory_usage",
+        "--row-limit=30",
+    ],
     "table_events_top.txt": ["events", "--top-level-events-only", "--row-limit=-1"],
     "stacks_cpu.txt": ["stacks", "--metric=self_cpu_time_total"],
 }
@@ -40,7 +51,8 @@ def cases(program, root):
             for source, path in inputs:
                 done = run(program, command(output), path)
                 yield f"{folder.name}: {output['name']} from {source}", compare(
-                    output, (folder / output["file"]).read_bytes(), done)
+                    output, (folder / output["file"]).read_bytes(), done
+                )
 
 
 def new_units(text):
@@ -53,7 +65,9 @@ def shown_stacks(text, most):
     """A table whose rows show at most so many entries of their stacks."""
     lines, shown = [], 0
     for line in text.splitlines(keepends=True):
-        is_more = line.startswith(" " * 60)  # no name: a further entry, or the blank line behind them
+        is_more = line.startswith(
+            " " * 60
+        )  # no name: a further entry, or the blank line behind them
         shown = shown + 1 if is_more and line.strip() else 1
         if not is_more or not line.strip() or shown <= most:
             lines.append(line)
@@ -69,7 +83,9 @@ def recorded(program, root):
                 want = new_units(want)
             if name == "table_events_top.txt":
                 got = shown_stacks(got, 5)
-            yield f"{folder.name}: {name}", None if want == got else f"bytes differ: {done.stderr.decode()}"
+            yield f"{folder.name}: {name}", (
+                None if want == got else f"bytes differ: {done.stderr.decode()}"
+            )
         trace = gzip.open(folder / "trace.json.gz", "rb").read()
         done = run(program, ["trace", "--style=list"], folder / "events.json.gz")
         yield f"{folder.name}: trace", None if done.stdout == trace else "bytes differ"

@@ -2,14 +2,27 @@
 # SPDX-License-Identifier: MIT
 """What `events --format json` prints is an input that gives the same again: every golden input through it.
 Prints TAP. usage: run_roundtrip.py TPREPORT FOLDER..."""
+
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-REPORTS = [["averages", "--row-limit=-1", "--group-by-input-shapes", "--group-by-stack-n=3", "--group-by-overload-name",
-            "--include-python-functions"], ["tree"], ["trace", "--style=list"], ["stacks"], ["total", "--format=json"],
-           ["events", "--format=repr"]]
+REPORTS = [
+    [
+        "averages",
+        "--row-limit=-1",
+        "--group-by-input-shapes",
+        "--group-by-stack-n=3",
+        "--group-by-overload-name",
+        "--include-python-functions",
+    ],
+    ["tree"],
+    ["trace", "--style=list"],
+    ["stacks"],
+    ["total", "--format=json"],
+    ["events", "--format=repr"],
+]
 PATTERNS = ["*/case.json", "*/events.json.gz", "traces/*.json*", "*.json", "*.json.gz"]
 
 
@@ -34,8 +47,15 @@ def check(program, path, folder):
 
 def main():
     program, failed = sys.argv[1], 0
-    paths = sorted({p for root in sys.argv[2:] for pattern in PATTERNS for p in pathlib.Path(root).glob(pattern)
-                    if p.name != "meta.json"})
+    paths = sorted(
+        {
+            p
+            for root in sys.argv[2:]
+            for pattern in PATTERNS
+            for p in pathlib.Path(root).glob(pattern)
+            if p.name != "meta.json"
+        }
+    )
     for number, path in enumerate(paths, 1):
         with tempfile.TemporaryDirectory() as folder:
             problem = check(program, path, folder)

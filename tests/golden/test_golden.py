@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Both decoders read the recordings of every released minor version and refuse what is bad.
 
-    test_golden.py LIST_RECORDING
+test_golden.py LIST_RECORDING
 """
+
 import pathlib
 import subprocess
 import sys
@@ -15,8 +16,9 @@ import tptrace  # noqa: E402
 
 
 def run(lister, path):
-    return subprocess.run([lister, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, check=False)
+    return subprocess.run(
+        [lister, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
+    )
 
 
 def good_cases(lister):

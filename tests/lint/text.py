@@ -33,8 +33,11 @@ def wide():
     for name in lint.files():
         if name.startswith(DATA) or not (name.endswith(NARROW) or is_script(name)):
             continue
+        data = False  # a stretch that clang-format leaves alone
         for number, line in enumerate(lint.read(name).split("\n"), 1):
-            if len(line) > 100:
+            if "clang-format o" in line:
+                data = "clang-format off" in line
+            if len(line) > 100 and not data:
                 yield f"{name}:{number}: {len(line)} columns"
 
 

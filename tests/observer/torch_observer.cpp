@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// A second opinion on the torch source: observes the same operators through torch's C++ API and its headers,
-// and writes one line for each to PREFIX.PID. Built for one torch, with its own headers (see build.sh).
+// A second opinion on the torch source: observes the same operators through torch's C++ API and its
+// headers, and writes one line for each to PREFIX.PID. Built for one torch, with its own headers
+// (see build.sh).
 //
 //   B thread name overload sequence forward_thread scope [dims,types,strides] [concrete inputs]
 //
-// separated by tabs. torch.profiler's rules decide what counts as a tensor with sizes, a list, a scalar.
+// separated by tabs. torch.profiler's rules decide what counts as a tensor with sizes, a list, a
+// scalar.
 #include <ATen/record_function.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -17,14 +19,15 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace
+{
 
 std::string prefix;
 thread_local int quiet = 0;
 
 constexpr size_t scalar_list_limit = 30;
 
-template <typename Numbers> std::string list_of(const Numbers& numbers)
+template <typename Numbers> std::string list_of(const Numbers &numbers)
 {
     std::string text = "[";
     for (size_t i = 0; i < numbers.size(); i++)
@@ -32,9 +35,10 @@ template <typename Numbers> std::string list_of(const Numbers& numbers)
     return text + "]";
 }
 
-bool has_sizes(const at::Tensor& tensor)
+bool has_sizes(const at::Tensor &tensor)
 {
-    return tensor.defined() && !tensor.is_nested() && !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+    return tensor.defined() && !tensor.is_nested() &&
+           !tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
 }
 
 struct Input {
@@ -42,19 +46,20 @@ struct Input {
 };
 
 // A symbol's text would have to be asked of Python; the source shows it as unknown.
-bool is_symbolic(const c10::IValue& value)
+bool is_symbolic(const c10::IValue &value)
 {
-    return value.isScalar() && !value.isInt() && !value.isDouble() && !value.isBool() && !value.isComplexDouble();
+    return value.isScalar() && !value.isInt() && !value.isDouble() && !value.isBool() &&
+           !value.isComplexDouble();
 }
 
-std::string text_of(const c10::IValue& value)
+std::string text_of(const c10::IValue &value)
 {
     std::ostringstream text;
     text << value;
     return text.str();
 }
 
-Input tensor_input(const at::Tensor& tensor)
+Input tensor_input(const at::Tensor &tensor)
 {
     Input input;
     if (!has_sizes(tensor))
@@ -66,12 +71,12 @@ Input tensor_input(const at::Tensor& tensor)
     return input;
 }
 
-Input list_input(const c10::IValue& value)
+Input list_input(const c10::IValue &value)
 {
     Input input;
     if (value.isTensorList()) {
         std::string dims, strides;
-        for (const at::Tensor& tensor : value.toTensorVector()) {
+        for (const at::Tensor &tensor : value.toTensorVector()) {
             if (!has_sizes(tensor))
                 return Input();
             Input element = tensor_input(tensor);
@@ -88,14 +93,15 @@ Input list_input(const c10::IValue& value)
 #if SCALAR_LISTS
         input.type = "ScalarList";
 #endif
-        for (const c10::IValue& element : elements)
-            input.concrete += (input.concrete.empty() ? "" : ", ") + (is_symbolic(element) ? "?" : text_of(element));
+        for (const c10::IValue &element : elements)
+            input.concrete += (input.concrete.empty() ? "" : ", ") +
+                              (is_symbolic(element) ? "?" : text_of(element));
         input.concrete = "[" + input.concrete + "]";
     }
     return input;
 }
 
-Input describe(const c10::IValue& value)
+Input describe(const c10::IValue &value)
 {
     if (value.isTensor())
         return tensor_input(value.toTensor());
@@ -110,7 +116,7 @@ Input describe(const c10::IValue& value)
     return input;
 }
 
-std::string overload_of(const at::RecordFunction& record)
+std::string overload_of(const at::RecordFunction &record)
 {
 #if OVERLOAD_NAME
     return record.overload_name();
@@ -120,7 +126,7 @@ std::string overload_of(const at::RecordFunction& record)
 #endif
 }
 
-void write_line(const std::string& line)
+void write_line(const std::string &line)
 {
     std::string path = prefix + "." + std::to_string(getpid());
     int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -131,7 +137,7 @@ void write_line(const std::string& line)
     }
 }
 
-std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& record)
+std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction &record)
 {
     if (quiet)
         return nullptr;
@@ -140,7 +146,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& record)
     auto inputs = record.inputs();
     for (size_t i = 0; i < inputs.size(); i++) {
         Input input = describe(inputs[i]);
-        const char* comma = i ? "," : "";
+        const char *comma = i ? "," : "";
         dims += comma + input.dims;
         types += comma + ("\"" + input.type + "\"");
         strides += comma + input.strides;
@@ -148,8 +154,9 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& record)
     }
     std::string overload = overload_of(record);
     std::ostringstream line;
-    line << "B\t" << at::RecordFunction::currentThreadId() << "\t" << record.name() << "\t" << overload << "\t"
-         << record.seqNr() << "\t" << record.forwardThreadId() << "\t" << int(record.scope()) << "\t";
+    line << "B\t" << at::RecordFunction::currentThreadId() << "\t" << record.name() << "\t"
+         << overload << "\t" << record.seqNr() << "\t" << record.forwardThreadId() << "\t"
+         << int(record.scope()) << "\t";
     if (inputs.empty())
         line << "-\t-\n";
     else
@@ -159,13 +166,13 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& record)
     return nullptr;
 }
 
-void end(const at::RecordFunction&, at::ObserverContext*)
+void end(const at::RecordFunction &, at::ObserverContext *)
 {
 }
 
 } // namespace
 
-extern "C" void observer_start(const char* path_prefix)
+extern "C" void observer_start(const char *path_prefix)
 {
     prefix = path_prefix;
     at::addGlobalCallback(at::RecordFunctionCallback(begin, end).needsInputs(true));

@@ -6,7 +6,8 @@
 
 Runs operators long enough for calibration, starts the observer, runs a marker range named
 "observer on", then the parts.
-A part that this torch cannot run says so and is left out; the exit status is 1 then only with --strict.
+A part that this torch cannot run says so and is left out; the exit status is 1 then only with
+--strict.
 """
 
 import contextlib
@@ -411,7 +412,7 @@ def main():
         except Exception as error:  # this torch may lack it; what ran until here is still compared
             left_out += 1
             print(
-                f"{part.__name__}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+                f"{part.__name__}: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
             )
     sys.stdout.flush()
     sys.exit(left_out != 0 and "--strict" in sys.argv)

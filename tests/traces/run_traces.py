@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Traces from public repositories: kernel sums, counts and busy times, where another tool's answers lie
-beside a trace those. Prints TAP. usage: run_traces.py TPREPORT (the traces are beside this file)"""
+"""Traces from public repositories: kernel sums, counts and busy times, where another tool's
+answers lie beside a trace those. Prints TAP. usage: run_traces.py TPREPORT (the traces are
+beside this file)"""
+
 import csv
 import gzip
 import json
@@ -21,8 +23,19 @@ KNOWN = {
     "kineto_backward_thread.json": (1, None, 7),
     "chrome_flow_events_v1.json": (0, 0, None),
 }
-CATEGORIES = {"cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver", "overhead", "kernel",
-              "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync"}
+CATEGORIES = {
+    "cpu_op",
+    "user_annotation",
+    "python_function",
+    "cuda_runtime",
+    "cuda_driver",
+    "overhead",
+    "kernel",
+    "gpu_memcpy",
+    "gpu_memset",
+    "gpu_user_annotation",
+    "cuda_sync",
+}
 FILTERED = {"aten::is_leaf", "aten::output_nr", "aten::_version"}
 
 
@@ -63,7 +76,9 @@ def check_known(program, path, kernels, kernel_us, events):
     assert events is None or len(used) == events, (len(used), events)
     assert 0 <= folded <= len(used) / 10 and all(r["count"] == 1 for r in rows), folded
     names = {e["name"] for e in used if not e["name"].startswith("ProfilerStep#")}
-    assert names == {r["trace_name"] for r in listed if not r["name"].startswith("ProfilerStep")}, "names"
+    assert names == {
+        r["trace_name"] for r in listed if not r["name"].startswith("ProfilerStep")
+    }, "names"
 
 
 def check_sums_agree(program, path):
@@ -71,7 +86,10 @@ def check_sums_agree(program, path):
     averages = report(program, "averages", "--format=json", path)
     events = report(program, "events", "--format=json", path)
     for key in ("self_cpu_time_total", "self_device_time_total", "count"):
-        assert near(sum(r[key] for r in averages), sum(r[key] for r in events if not r["is_python_function"])), key
+        assert near(
+            sum(r[key] for r in averages),
+            sum(r[key] for r in events if not r["is_python_function"]),
+        ), key
     device = {}
     for entry in entries(path):
         if entry.get("ph") == "X" and entry.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):
@@ -97,7 +115,12 @@ def check_kernel_summary(program, path):
     for line in expected("kernel_summary"):
         mine = sums[line["Parent cpu_op"], line["Kernel name"]]
         assert len(mine) == int(line["Kernel duration (µs)_count"]), line
-        for name, value in (("sum", sum(mine)), ("min", min(mine)), ("max", max(mine)), ("mean", sum(mine) / len(mine))):
+        for name, value in (
+            ("sum", sum(mine)),
+            ("min", min(mine)),
+            ("max", max(mine)),
+            ("mean", sum(mine) / len(mine)),
+        ):
             assert near(value, float(line[f"Kernel duration (µs)_{name}"])), (name, line)
         stream = [r for r in kernels if r["name"] == line["Kernel name"]]
         assert {r["device_resource_id"] for r in stream} == {int(line["Kernel stream"])}, line
@@ -109,28 +132,43 @@ def check_kernel_summary(program, path):
 
 
 def check_ops_summary(program, path):
-    rows = {r["key"]: r for r in report(program, "averages", "--format=json", path) if r["device_type"] == "CPU"}
+    rows = {
+        r["key"]: r
+        for r in report(program, "averages", "--format=json", path)
+        if r["device_type"] == "CPU"
+    }
     for line in expected("ops_summary"):
         row = rows[line["name"]]
-        assert near(row["self_device_time_total"], float(line["total_direct_kernel_time_sum"])), line
+        assert near(
+            row["self_device_time_total"], float(line["total_direct_kernel_time_sum"])
+        ), line
         assert near(row["device_time_total"], float(line["total_subtree_kernel_time_sum"])), line
 
 
 def check_gpu_timeline(program, path):
     rows = report(program, "events", "--format=json", path)
     line = {r["type"]: float(r["time ms"]) * 1000 for r in expected("gpu_timeline")}
-    spans = {kind: [(r["start_us"], r["end_us"]) for r in rows if r["activity_type"] in kinds] for kind, kinds in
-             {"kernel": ["kernel"], "all": ["kernel", "gpu_memcpy", "gpu_memset"]}.items()}
+    spans = {
+        kind: [(r["start_us"], r["end_us"]) for r in rows if r["activity_type"] in kinds]
+        for kind, kinds in {
+            "kernel": ["kernel"],
+            "all": ["kernel", "gpu_memcpy", "gpu_memset"],
+        }.items()
+    }
     assert near(busy_us(spans["kernel"]), line["computation_time"])
     assert near(busy_us(spans["all"]), line["busy_time"])
     extent = max(e for _, e in spans["all"]) - min(s for s, _ in spans["all"])
-    assert near(extent, line["total_time"]) and near(extent - busy_us(spans["all"]), line["idle_time"])
+    assert near(extent, line["total_time"]) and near(
+        extent - busy_us(spans["all"]), line["idle_time"]
+    )
 
 
 def main():
     program, tests = sys.argv[1], []
     for name, known in KNOWN.items():
-        tests.append((f"{name}: kernels, events, names", check_known, (program, HERE / name, *known)))
+        tests.append(
+            (f"{name}: kernels, events, names", check_known, (program, HERE / name, *known))
+        )
         tests.append((f"{name}: sums", check_sums_agree, (program, HERE / name)))
     h100 = HERE / "kineto_h100_bert_small.json.gz"
     for check in (check_kernel_summary, check_ops_summary, check_gpu_timeline):

@@ -335,7 +335,8 @@ START_TEST(depth_has_a_limit_and_ends_still_pair)
         ck_assert_int_eq(tp_stream_feed(&m.stream, slot, slots), 0);
     }
     ck_assert_uint_eq(m.stream.counts.too_deep, 2);
-    feed(&m, "> <m > ] ]");
+    feed(&m, "> <m > [j ] ] ]"); /* j lies in one that was left out, and is left out as well */
+    ck_assert_uint_eq(m.stream.counts.too_deep, 3);
     ck_assert_uint_eq(m.out_count, 2);
     ck_assert_uint_eq(m.stream.depth, TP_STREAM_DEPTH_MAX - 1);
     feed(&m, "]");

@@ -193,6 +193,29 @@ START_TEST(async_ranges_pair_across_threads)
 }
 END_TEST
 
+START_TEST(a_begin_never_pairs_with_a_begin)
+{
+    struct recording rec;
+    struct recording_track t;
+    struct reading r;
+    uint64_t words[4] = {77, TP_CLASS_ITT, 0, 0};
+
+    begin_recording(&rec, "run", 11, 1700000000000000000);
+    name_letters(&rec);
+    track_begin(&t, &rec, 1, 101);
+    track_put(&t, TP_EVENT_ASYNC_BEGIN, 100, TP_NAME_FIRST + 1, words);
+    track_put(&t, TP_EVENT_ASYNC_BEGIN, 200, TP_NAME_FIRST + 2, words);
+    track_put(&t, TP_EVENT_ASYNC_END, 300, 0, words);
+    track_flush(&t);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    expect_events(&r, "b 100-300 - async; c 200-300 - async");
+    expect_notes(&r, "1 unfinished range: c");
+    close_reading(&r);
+    track_end(&t);
+}
+END_TEST
+
 static void make_process(const char *run, uint32_t pid, int64_t start_ns, const char *records)
 {
     struct recording rec;
@@ -305,15 +328,15 @@ START_TEST(newest_recording_of_a_folder_is_taken)
 {
     struct reading r;
 
-    make_process("older", 12, 1700000000000000000, "(a )");
-    make_process("newer", 12, 1700000009000000000, "(b )");
+    make_process("a_older", 12, 1700000000000000000, "(a )");
+    make_process("b_newer", 12, 1700000009000000000, "(b )");
     read_events(&r, "", &everything);
     expect_events(&r, "b 0-10 -");
     close_reading(&r);
-    read_events(&r, "older/host", &everything);
+    read_events(&r, "a_older/host", &everything);
     expect_events(&r, "a 0-10 -");
     close_reading(&r);
-    read_events(&r, "older/host/12-17979cfe362a0000", &everything);
+    read_events(&r, "a_older/host/12-17979cfe362a0000", &everything);
     expect_events(&r, "a 0-10 -");
     close_reading(&r);
 }
@@ -452,6 +475,7 @@ int main(void)
         eviction_is_said_and_whole,
         lost_records_are_counted_once,
         async_ranges_pair_across_threads,
+        a_begin_never_pairs_with_a_begin,
         processes_are_merged_or_chosen,
         windows_and_threads_select_whole_events,
         steps_are_stretches_of_time,

@@ -149,7 +149,7 @@ static void replace_all(char *text, size_t size, const char *from, const char *t
 /* Flags can be sorted by as well, but hardly need naming. */
 static int fail_unknown(const char *name, bool rows_are_events, struct tp_diag *diag)
 {
-    char keys[400];
+    char keys[640];
     const char *nearest = "";
     unsigned least = UINT_MAX;
     struct tp_text text;

@@ -16,7 +16,7 @@ struct tp_decompressor {
     ZSTD_DStream *zstd; /* NULL: gzip */
     z_stream gzip;
     bool is_between;      /* members or frames: the file may end here */
-    unsigned char *bytes; /* of the file: [used, size) wait */
+    unsigned char *bytes; /* of the file; those from @used to @size wait */
     size_t used, size, capacity;
 };
 
@@ -74,6 +74,8 @@ void tp_decompressor_destroy(struct tp_decompressor *d)
 /* One step of either kind. Return: bytes made, or -TP_ECORRUPT. */
 static ptrdiff_t step_zstd(struct tp_decompressor *d, void *buffer, size_t size)
 {
+    if (d->is_between && d->used == d->size) /* a call now would begin a frame */
+        return 0;
     ZSTD_inBuffer in = {d->bytes, d->size, d->used};
     ZSTD_outBuffer out = {buffer, size, 0};
 

@@ -17,7 +17,8 @@ struct tp_json_reader {
     void *context;            /* of the callbacks */
 
     /* Optional. Asked at a syntax error where the next byte is @byte: a text that brings a fresh
-     * parser to where the context stands, from which @byte is allowed; or NULL. */
+     * parser to where the context stands, from which @byte is allowed; or NULL. Its last token is a
+     * string: a number would go on. */
     const char *(*resume)(void *context, int byte);
 
     struct tp_diag *diag;

@@ -532,8 +532,8 @@ static const char *resume_at(void *context, int byte)
     struct parser *p = context;
 
     if (p->place == IN_EVENTS && byte == ']' && p->entry_count)
-        return p->is_array ? "[0" : "{\"traceEvents\":[0";
-    return p->place == IN_TOP && byte == '}' ? "{\"\":0" : NULL;
+        return p->is_array ? "[\"\"" : "{\"\":[\"\"";
+    return p->place == IN_TOP && byte == '}' ? "{\"\":\"\"" : NULL;
 }
 
 /* ---- the whole ---- */

@@ -75,6 +75,7 @@ struct parser {
     int key; /* index of a field, enum setting, or -1 */
     unsigned depth, inner_depth;
     bool saw_records, has_trace_start;
+    uint32_t cpu_op; /* string id: the activity of a record that names none */
     int64_t trace_start_ns;
     uint64_t record_count;
 
@@ -371,6 +372,7 @@ static int begin_record(struct parser *p)
 {
     tp_raw_record_init(&p->record);
     p->details = tp_event_details_none();
+    p->details.activity_type = p->cpu_op;
     p->seen = 0;
     p->key = NO_FIELD;
     p->place = IN_RECORD;
@@ -503,6 +505,8 @@ static int parser_init(struct parser *p, struct tp_event_list *list, struct tp_d
     tp_word_table_init(&p->field_table, p->field_words, FIELD_COUNT);
     tp_word_table_init(&p->setting_table, settings, sizeof(settings) / sizeof(settings[0]));
     tp_raw_records_init(&p->records, list);
+    if (tp_strings_put(list->strings, "cpu_op", 6, &p->cpu_op) < 0)
+        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a name");
     return tp_json_reader_init(&p->reader, &callbacks, p, diag);
 }
 

@@ -56,6 +56,9 @@ static void tell(struct tp_input *input, const struct tptrace_run *run,
     tptrace_head_json(run, strings, false, &input->recording);
     if (tptrace_run_was_cut(run))
         input->lost_count++;
+    input->has_span = true;
+    input->start_ns = run->start_ns;
+    input->end_ns = run->end_ns;
 }
 
 static int fail_memory(struct tp_diag *diag, int error)

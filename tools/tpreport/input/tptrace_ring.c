@@ -9,14 +9,16 @@
 #include "input/tptrace_file.h"
 #include "ring/ring.h"
 
+#define ATTEMPTS 16
+
 union header_bytes {
     struct tp_ring_header header;
     char bytes[TP_RING_HEADER_BYTES];
 };
 
-static int read_header(int fd, uint64_t size, union header_bytes *header,
-                       const uint8_t *expect_uuid, struct tp_ring_view *ret_view,
-                       struct tp_diag *diag)
+static int read_header_once(int fd, uint64_t size, union header_bytes *header,
+                            const uint8_t *expect_uuid, struct tp_ring_view *ret_view,
+                            struct tp_diag *diag)
 {
     int64_t n = tptrace_read_at(fd, header, sizeof(*header), 0);
 
@@ -25,6 +27,18 @@ static int read_header(int fd, uint64_t size, union header_bytes *header,
     if (n < (int64_t)sizeof(*header))
         size = (uint64_t)n;
     return tp_ring_view_open(ret_view, header, size, expect_uuid, diag);
+}
+
+/* Head and tail of a ring in use may be read a lap apart: then again. */
+static int read_header(int fd, uint64_t size, union header_bytes *header,
+                       const uint8_t *expect_uuid, struct tp_ring_view *ret_view,
+                       struct tp_diag *diag)
+{
+    int error = -TP_ECORRUPT;
+
+    for (int attempt = 0; attempt < ATTEMPTS && error == -TP_ECORRUPT; attempt++)
+        error = read_header_once(fd, size, header, expect_uuid, ret_view, diag);
+    return error;
 }
 
 /* Slots [from, from + count), which may go round the end of the file. */
