@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PYTHON = os.environ.get("TPAGENT_TEST_PYTHON", os.environ.get("PYTHON", "/usr/bin/python3"))
+PYTHON = os.environ.get("TPAGENT_TEST_PYTHON") or os.environ.get("PYTHON", "/usr/bin/python3")
 DUMP = os.environ["DUMP"]
 MARK = "observer on"
 FIELDS = ("name", "overload", "sequence", "forward thread", "scope", "shapes", "inputs")
