@@ -7,8 +7,10 @@ import gzip
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from run_eventlist import command, compare
 
@@ -91,10 +93,75 @@ def recorded(program, root):
         yield f"{folder.name}: trace", None if done.stdout == trace else "bytes differ"
 
 
+def however_it_is_packed_it_reads_the_same(program, trace, folder):
+    plain = gzip.open(trace).read()
+    (folder / "plain").write_bytes(plain)
+    (folder / "twice.gz").write_bytes(gzip.compress(plain[:9999]) + gzip.compress(plain[9999:]))
+    want = run(program, [], trace)
+    assert want.returncode == 0 and not want.stderr, want
+    paths = [folder / "plain", folder / "twice.gz"]
+    if shutil.which("zstd"):
+        subprocess.run(["zstd", "-q", folder / "plain", "-o", folder / "x.zst"], check=True)
+        paths.append(folder / "x.zst")
+    for path in paths:
+        assert run(program, [], path).stdout == want.stdout, path
+    for data in (plain, trace.read_bytes()):
+        piped = subprocess.run([program, "-"], input=data, capture_output=True, timeout=60)
+        assert piped.stdout == want.stdout, piped
+
+
+def a_killed_writers_file_is_printed_and_the_status_is_3(program, trace, folder):
+    whole = gzip.open(trace).read()
+    packed = trace.read_bytes()
+    for data in (whole[: whole.rindex(b'"kernel"')], packed[: len(packed) - 40]):
+        (folder / "cut").write_bytes(data)
+        done = run(program, [], folder / "cut")
+        assert done.returncode == 3 and done.stdout, done
+        assert b"its writer was stopped" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
+
+
+def broken_files_give_one_line_with_file_byte_and_line(program, trace, folder):
+    whole = gzip.open(trace).read()
+    at = whole.index(b'"cudaLaunchKernel"')
+    for data in (whole[:at] + b'"\x01' + whole[at + 1:], whole[:at] + b"}" + whole[at:]):
+        (folder / "broken").write_bytes(data)
+        done = run(program, [], folder / "broken")
+        assert done.returncode == 1 and not done.stdout, done
+        assert re.fullmatch(rb"tpreport: .*/broken: at byte \d+: line \d+: found .*, expected .*\n", done.stderr), done
+    damaged = bytearray(trace.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    (folder / "damaged.gz").write_bytes(damaged)
+    done = run(program, [], folder / "damaged.gz")
+    assert done.returncode in (1, 3) and done.stderr, done
+
+
+def settings_follow_the_command_line(program, trace, _):
+    trace = trace.with_name("mi250_toy_train.json.gz")
+    text = run(program, [], trace).stdout.decode()
+    assert "Self CUDA" in text and "CPU Mem" not in text and "FLOPs" not in text
+    text = run(program, ["--memory", "--flops", "--device=xpu"], trace).stdout.decode()
+    assert "Self XPU" in text and "CPU Mem" in text and "FLOPs" in text, text
+    assert "Self" in text and "CUDA" not in run(program, ["--device=none"], trace).stdout.decode().split("\n")[1]
+
+
+BEHAVIOUR = [however_it_is_packed_it_reads_the_same, a_killed_writers_file_is_printed_and_the_status_is_3,
+             broken_files_give_one_line_with_file_byte_and_line, settings_follow_the_command_line]
+
+
+def behaviour(program, root):
+    for test in BEHAVIOUR:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                test(program, root / "traces/alexnet_cuda.json.gz", pathlib.Path(folder))
+                yield test.__name__, None
+            except Exception as problem:
+                yield test.__name__, repr(problem)[:500].replace("\n", " ")
+
+
 def main():
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
     number = failed = 0
-    for name, problem in [*cases(program, root), *recorded(program, root)]:
+    for name, problem in [*cases(program, root), *recorded(program, root), *behaviour(program, root)]:
         number += 1
         failed += problem is not None
         print(f"{'not ok' if problem else 'ok'} {number} - {name}")

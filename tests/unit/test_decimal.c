@@ -84,6 +84,7 @@ START_TEST(other_text_and_other_centuries_are_refused)
         {"1e16", -TP_EVALUE},
         {"1e999999", -TP_EVALUE},
         {"123456789012345678901234567890", -TP_EVALUE},
+        {"1234567890123456789", -TP_EVALUE},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

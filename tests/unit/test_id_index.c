@@ -26,8 +26,10 @@ START_TEST(many_ids_are_all_found_again)
     struct tp_id_index index = {0};
     uint32_t number;
 
-    for (int64_t i = 0; i < 100000; i++)
+    for (int64_t i = 0; i < 100000; i++) {
         ck_assert_int_eq(tp_id_index_put(&index, i << 32 ^ i, &number), 1);
+        ck_assert_uint_eq(tp_id_index_find(&index, -7), TP_NO_NUMBER); /* there is always room */
+    }
     for (int64_t i = 0; i < 100000; i++)
         ck_assert_uint_eq(tp_id_index_find(&index, i << 32 ^ i), (uint32_t)i);
     ck_assert_uint_eq(index.count, 100000);

@@ -264,6 +264,28 @@ START_TEST(memory_is_credited_and_the_columns_shown)
 }
 END_TEST
 
+START_TEST(memory_belongs_to_the_device_of_its_number)
+{
+    static const struct {
+        int number;
+        int64_t cpu, device;
+    } cases[] = {{0, 9, 0}, {1, 0, 9}, {6, 0, 9}, {12, 0, 9}, {20, 0, 9}, {2, 0, 0}, {99, 0, 0}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char json[256];
+        snprintf(json, sizeof(json),
+                 "[{'ph':'i','name':'[memory]','ts':1,'args':{'Bytes':9,'Device Type':%d}}]",
+                 cases[i].number);
+        struct loaded l = good(json);
+        ck_assert_int_eq((int64_t)l.f.list.events[0].numbers[TP_EVENT_CPU_MEMORY].low,
+                         cases[i].cpu);
+        ck_assert_int_eq((int64_t)l.f.list.events[0].numbers[TP_EVENT_DEVICE_MEMORY].low,
+                         cases[i].device);
+        fixture_fini(&l.f);
+    }
+}
+END_TEST
+
 /* ---- operators ---- */
 
 START_TEST(backward_scope_follows_from_the_forward_thread)
@@ -622,9 +644,10 @@ RUN_TESTS("kineto_json", old_and_new_categories_count_and_others_do_not,
           work_is_linked_by_external_id,
           calls_move_to_their_operators_thread_and_filtered_operators_count,
           annotations_on_the_device_lose_their_widening_in_exact_files,
-          memory_is_credited_and_the_columns_shown, backward_scope_follows_from_the_forward_thread,
-          overloads_are_told_from_names, flops_are_counted_when_the_file_or_the_user_wants,
-          details_hold_what_no_report_shows, work_goes_with_its_operator_when_selected,
+          memory_is_credited_and_the_columns_shown, memory_belongs_to_the_device_of_its_number,
+          backward_scope_follows_from_the_forward_thread, overloads_are_told_from_names,
+          flops_are_counted_when_the_file_or_the_user_wants, details_hold_what_no_report_shows,
+          work_goes_with_its_operator_when_selected,
           a_selection_that_the_file_cannot_serve_is_an_error, a_comma_too_many_is_forgiven,
           a_cut_file_counts_as_far_as_it_goes_and_says_so, errors_say_where_and_what,
           no_changed_byte_crashes_it, depth_and_odd_types_do_no_harm)

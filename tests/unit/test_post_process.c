@@ -149,10 +149,15 @@ static void add(struct records *r, const struct tp_raw_record *record)
     ck_assert_msg(tp_raw_records_add(&r->raw, record, &r->f.diag) == 0, "%s", r->f.diag.text);
 }
 
+static void finish_at(struct records *r, int64_t trace_start_ns)
+{
+    ck_assert_int_eq(tp_post_process(&r->raw, trace_start_ns, &r->f.diag), 0);
+    tp_raw_records_fini(&r->raw);
+}
+
 static void finish(struct records *r)
 {
-    ck_assert_int_eq(tp_post_process(&r->raw, 0, &r->f.diag), 0);
-    tp_raw_records_fini(&r->raw);
+    finish_at(r, 0);
 }
 
 static const struct tp_function_event *find(const struct records *r, const char *name)
@@ -335,9 +340,13 @@ START_TEST(what_is_not_retained_leaves_no_trace)
         memory.bytes = i;
         add(&r, &memory);
     }
+    struct tp_raw_record call = record(&r, "call", 41, 42, 8, 4);
+    call.start_thread = call.end_thread = 9;
+    add(&r, &call);
     tp_raw_records_retain(&r.raw, keep_even, NULL);
     finish(&r);
-    ck_assert_uint_eq(r.f.list.count, 6);
+    ck_assert_uint_eq(r.f.list.count, 7);
+    ck_assert_int_eq(find(&r, "call")->thread, 1); /* still linked to the third */
     for (uint32_t i = 0; i < 3; i++) {
         const struct tp_function_event *event = &r.f.list.events[i];
         ck_assert_int_eq(event->id, 2 * i);
@@ -358,6 +367,13 @@ START_TEST(times_far_apart_are_rounded_once)
     finish(&r);
     ck_assert(tp_event_get(&r.f.list.events[0], TP_EVENT_START).bits.real == -9223372036854775.808);
     ck_assert(tp_event_get(&r.f.list.events[0], TP_EVENT_END).bits.real == 9223372036854775.807);
+    fixture_fini(&r.f);
+    begin(&r, NULL);
+    op = record(&r, "op", INT64_MIN, INT64_MIN, 1, 0);
+    add(&r, &op);
+    finish_at(&r, INT64_MAX); /* further than 64 bits */
+    ck_assert(tp_event_get(&r.f.list.events[0], TP_EVENT_START).bits.real ==
+              -18446744073709551.615);
     fixture_fini(&r.f);
 }
 END_TEST

@@ -22,7 +22,8 @@ START_TEST(names_are_told_apart_and_rewritten)
         {"xProfilerStep#1", "xProfilerStep#1", "xProfilerStep#1", TP_NAME_EVENT},
         {"t", "t", "t", TP_NAME_EVENT},
         {"", "", "", TP_NAME_EVENT},
-        {"Pi", "Pi", "Pi", TP_NAME_EVENT}, /* would be a type */
+        {"Pi", "Pi", "Pi", TP_NAME_EVENT}, /* would be types */
+        {"3abc", "3abc", "3abc", TP_NAME_EVENT},
         {"_Z", "_Z", "_Z", TP_NAME_EVENT},
         {"_Znonsense", "_Znonsense", "_Znonsense", TP_NAME_EVENT},
         {"_Z6kernelPfi", "kernel(float*, int)", "kernel(float*, int)", TP_NAME_EVENT},

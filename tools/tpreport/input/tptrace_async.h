@@ -17,7 +17,7 @@ struct tptrace_async_half {
     uint64_t record[8];
     int64_t ns;
     uint64_t sequence;
-    size_t track;
+    uint32_t tid, ordinal; /* of the track */
 };
 
 struct tptrace_async_table {

@@ -143,24 +143,6 @@ static int check_segment(struct check *c, const struct tptrace_segment *segment)
     return error;
 }
 
-static void check_gaps(struct check *c)
-{
-    struct tptrace_process *p = c->process;
-    struct tp_diag diag;
-
-    for (size_t i = 0; i < p->piece_count; i++) {
-        const struct tptrace_piece *piece = &p->pieces[i];
-        bool evicted = piece->gap == piece->first_slot && p->meta.eviction_count;
-        if (!piece->gap || evicted)
-            continue;
-        tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                     "track %u: slots %llu to %llu are missing", p->tracks[piece->track].track,
-                     (unsigned long long)(piece->first_slot - piece->gap),
-                     (unsigned long long)piece->first_slot - 1);
-        tptrace_trouble(p, &diag, p->dir);
-    }
-}
-
 static void check_names(const struct tptrace_member *member, struct tptrace_process *p)
 {
     char path[TPTRACE_PATH_MAX];
@@ -183,7 +165,6 @@ static int check_member(struct tptrace_member *member)
 
     for (size_t i = 0; i < c.process->segment_count && !error; i++)
         error = check_segment(&c, &c.process->segments[i]);
-    check_gaps(&c);
     check_names(member, &member->process);
     free(c.found.items);
     return error;
@@ -247,7 +228,7 @@ int tptrace_check(const char *path, const struct tp_selection *selection, struct
 {
     static const struct tptrace_consumer nobody[64];
     struct tptrace_run_options how = {
-        .selection = selection, .verify = true, .keep_pieces = true, .trouble_limit = LINES_MAX};
+        .selection = selection, .verify = true, .trouble_limit = LINES_MAX};
     struct tptrace_run run;
     struct tp_strings strings;
     uint64_t troubles = 0;

@@ -394,11 +394,11 @@ static void put_kinds(struct tp_buffer *out, const struct tptrace_totals *totals
 static void put_threads(struct tp_buffer *out, const struct tptrace_process *p)
 {
     tp_buffer_string(out, ", \"threads\": [");
-    for (size_t i = 0; i < p->track_count; i++) {
-        const struct tptrace_track *track = &p->tracks[i];
-        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track->track);
+    for (size_t i = 0; i < p->tracks.count; i++) {
+        const struct tptrace_track *track = p->tracks.items[i];
+        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track->number);
         tp_buffer_format(out, "%s{\"track\": %u, \"tid\": %u, \"slots\": %llu, \"dropped\": %llu",
-                         i ? ", " : "", track->track, track->tid,
+                         i ? ", " : "", track->number, track->tid,
                          (unsigned long long)track->join.next, (unsigned long long)track->dropped);
         put_text(out, "name", said ? said->name : NULL);
         tp_buffer_char(out, '}');

@@ -114,15 +114,15 @@ static void put_clock(struct tp_buffer *out, const struct tptrace_member *member
 static void put_threads(struct tp_buffer *out, const struct tptrace_process *p)
 {
     put_label(out, "  threads");
-    tp_buffer_format(out, "%zu", p->track_count);
-    for (size_t i = 0; i < p->track_count && i < THREADS_SHOWN; i++) {
+    tp_buffer_format(out, "%zu", p->tracks.count);
+    for (size_t i = 0; i < p->tracks.count && i < THREADS_SHOWN; i++) {
         const struct tptrace_meta_track *said =
-            tptrace_meta_find_track(&p->meta, p->tracks[i].track);
-        tp_buffer_format(out, "%s%u", i ? ", " : ": ", p->tracks[i].tid);
+            tptrace_meta_find_track(&p->meta, p->tracks.items[i]->number);
+        tp_buffer_format(out, "%s%u", i ? ", " : ": ", p->tracks.items[i]->tid);
         if (said && said->name && *said->name)
             tp_buffer_format(out, " %.32s", said->name);
     }
-    tp_buffer_string(out, p->track_count > THREADS_SHOWN ? ", ...\n" : "\n");
+    tp_buffer_string(out, p->tracks.count > THREADS_SHOWN ? ", ...\n" : "\n");
 }
 
 static void put_sources(struct tp_buffer *out, const struct tptrace_meta *meta)

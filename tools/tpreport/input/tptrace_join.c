@@ -11,7 +11,7 @@ int tptrace_pieces_add(struct tptrace_pieces *pieces, const struct tptrace_piece
     if (pieces->count >= UINT32_MAX)
         return -TP_ELIMIT;
     if (pieces->count == pieces->capacity) {
-        size_t capacity = pieces->capacity ? pieces->capacity * 2 : 64;
+        size_t capacity = pieces->capacity ? pieces->capacity * 2 : 16;
         struct tptrace_piece *items = realloc(pieces->items, capacity * sizeof(*items));
         if (!items)
             return -ENOMEM;
@@ -22,20 +22,22 @@ int tptrace_pieces_add(struct tptrace_pieces *pieces, const struct tptrace_piece
     return 0;
 }
 
-int tptrace_piece_compare(const void *a, const void *b)
+static int compare_pieces(const void *a, const void *b)
 {
     const struct tptrace_piece *left = a, *right = b;
 
-    if (left->track != right->track)
-        return left->track < right->track ? -1 : 1;
     if (left->first_slot != right->first_slot)
         return left->first_slot < right->first_slot ? -1 : 1;
-    if ((left->segment == TPTRACE_RING) != (right->segment == TPTRACE_RING))
-        return left->segment == TPTRACE_RING ? 1 : -1;
-    return left->order < right->order ? -1 : left->order > right->order;
+    return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-static int append(struct tptrace_pieces *joined, struct tptrace_join *join,
+void tptrace_rings_sort(struct tptrace_pieces *rings)
+{
+    if (rings->count > 1)
+        qsort(rings->items, rings->count, sizeof(*rings->items), compare_pieces);
+}
+
+static int append(struct tptrace_join *join, struct tptrace_pieces *joined,
                   struct tptrace_piece piece)
 {
     piece.gap = 0;
@@ -51,75 +53,48 @@ static int append(struct tptrace_pieces *joined, struct tptrace_join *join,
     return tptrace_pieces_add(joined, &piece);
 }
 
-/* Rings of a track by their first slot; those before @first have nothing more to give. */
-struct rings {
-    struct tptrace_piece *items;
-    size_t first, count;
-};
-
 /* What rings have of [join->next, @end). */
-static int fill_from_rings(struct rings *rings, uint64_t end, struct tptrace_pieces *joined,
-                           struct tptrace_join *join)
+static int fill_from_rings(struct tptrace_join *join, const struct tptrace_pieces *rings,
+                           uint64_t end, struct tptrace_pieces *joined)
 {
     int error = 0;
 
-    for (size_t i = rings->first; i < rings->count && rings->items[i].first_slot < end && !error;
+    for (size_t i = join->ring; i < rings->count && rings->items[i].first_slot < end && !error;
          i++) {
         struct tptrace_piece part = rings->items[i];
         uint64_t ring_end = part.first_slot + part.slots;
         uint64_t from = part.first_slot > join->next ? part.first_slot : join->next;
         uint64_t to = ring_end < end ? ring_end : end;
-        if (ring_end <= join->next && i == rings->first)
-            rings->first++;
+        if (ring_end <= join->next && i == join->ring)
+            join->ring++;
         if (from >= to)
             continue;
         part.offset += from - part.first_slot;
         part.first_slot = from;
         part.slots = (uint32_t)(to - from);
-        error = append(joined, join, part);
+        error = append(join, joined, part);
     }
     return error;
 }
 
-static int take_block(struct tptrace_piece block, struct rings *rings,
-                      struct tptrace_pieces *joined, struct tptrace_join *join)
+int tptrace_join_block(struct tptrace_join *join, const struct tptrace_pieces *rings,
+                       const struct tptrace_piece *found, struct tptrace_pieces *joined)
 {
+    struct tptrace_piece block = *found;
+    uint64_t end = block.first_slot + block.slots, twice = 0;
     int error = 0;
 
     if (block.first_slot > join->next)
-        error = fill_from_rings(rings, block.first_slot, joined, join);
-    uint64_t end = block.first_slot + block.slots;
-    uint64_t twice = block.first_slot < join->next
-                         ? (end < join->next ? end : join->next) - block.first_slot
-                         : 0;
+        error = fill_from_rings(join, rings, block.first_slot, joined);
+    if (block.first_slot < join->next)
+        twice = (end < join->next ? end : join->next) - block.first_slot;
     join->double_slots += twice;
     block.skip = (uint32_t)twice;
-    return error || twice == block.slots ? error : append(joined, join, block);
+    return error || twice == block.slots ? error : append(join, joined, block);
 }
 
-int tptrace_join_track(const struct tptrace_piece *pieces, size_t count,
-                       struct tptrace_pieces *joined, struct tptrace_join *ret_join)
+int tptrace_join_end(struct tptrace_join *join, const struct tptrace_pieces *rings,
+                     struct tptrace_pieces *joined)
 {
-    struct tptrace_join join = {0};
-    struct rings rings = {0};
-    int error = 0;
-
-    for (size_t i = 0; i < count; i++)
-        rings.count += pieces[i].segment == TPTRACE_RING;
-    rings.items = malloc((rings.count + 1) * sizeof(*rings.items));
-    if (!rings.items)
-        return -ENOMEM;
-    for (size_t i = 0, n = 0; i < count; i++) {
-        if (pieces[i].segment == TPTRACE_RING)
-            rings.items[n++] = pieces[i];
-    }
-    for (size_t i = 0; i < count && !error; i++) {
-        if (pieces[i].segment != TPTRACE_RING)
-            error = take_block(pieces[i], &rings, joined, &join);
-    }
-    if (!error)
-        error = fill_from_rings(&rings, UINT64_MAX, joined, &join);
-    free(rings.items);
-    *ret_join = join;
-    return error;
+    return fill_from_rings(join, rings, UINT64_MAX, joined);
 }

@@ -12,25 +12,9 @@
 
 #include "input/tptrace_file.h"
 #include "input/tptrace_ring.h"
-#include "input/tptrace_segment.h"
 
 #define OPEN_FILES_MAX                                                                             \
     200 /* segments kept open, so that eviction does not take them away while we read */
-#define TRACKS_MAX (1u << 20)
-#define SLOT_MAX (UINT64_C(1) << 60) /* no track ever has so many */
-
-/* What is collected while files are read; the process has the result. */
-struct opening {
-    struct tptrace_process *process;
-    const uint8_t *uuid;          /* NULL unknown */
-    struct tptrace_pieces pieces; /* as found */
-    size_t track_capacity;
-    uint32_t *track_slots; /* track number to index + 1; open addressing */
-    uint32_t track_mask;
-    uint32_t segment; /* being scanned */
-    uint64_t near_ticks;
-};
-
 /* ---- troubles ---- */
 
 void tptrace_trouble(struct tptrace_process *process, struct tp_diag *diag, const char *file)
@@ -59,62 +43,28 @@ void tptrace_segment_path(char *path, const struct tptrace_process *process,
     snprintf(path, TPTRACE_PATH_MAX, "%s/%06u.tpt", process->dir, segment->number);
 }
 
-/* ---- tracks ---- */
-
-static uint32_t *track_slot(const struct opening *o, uint32_t track)
+int tptrace_segment_open(const struct tptrace_process *process,
+                         const struct tptrace_segment *segment, struct tp_diag *diag)
 {
-    for (uint32_t at = track * 0x9e3779b1u;; at++) {
-        uint32_t *slot = &o->track_slots[at & o->track_mask];
-        if (!*slot || o->process->tracks[*slot - 1].track == track)
-            return slot;
-    }
+    char path[TPTRACE_PATH_MAX];
+    uint64_t size;
+
+    if (segment->fd >= 0)
+        return segment->fd;
+    tptrace_segment_path(path, process, segment);
+    return tptrace_open(path, &size, diag);
 }
 
-static int grow_tracks(struct opening *o)
+int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
+                               struct tptrace_track **ret_track)
 {
-    struct tptrace_process *p = o->process;
-    size_t capacity = o->track_capacity ? o->track_capacity * 2 : 16;
+    int found = tptrace_tracks_find(&process->tracks, number, ret_track);
 
-    struct tptrace_track *tracks = realloc(p->tracks, capacity * sizeof(*tracks));
-    if (!tracks)
-        return -ENOMEM;
-    p->tracks = tracks;
-    uint32_t *slots = calloc(capacity * 2, sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    free(o->track_slots);
-    o->track_slots = slots;
-    o->track_mask = (uint32_t)(capacity * 2 - 1);
-    o->track_capacity = capacity;
-    for (size_t i = 0; i < p->track_count; i++)
-        *track_slot(o, tracks[i].track) = (uint32_t)(i + 1);
-    return 0;
-}
-
-/* The track's index, made if it is new. Return: index or negative. */
-static int64_t find_track(struct opening *o, uint32_t track)
-{
-    struct tptrace_process *p = o->process;
-
-    if (p->track_count == o->track_capacity) {
-        int error = p->track_count < TRACKS_MAX ? grow_tracks(o) : -TP_ELIMIT;
-        if (error)
-            return error;
+    if (found == 1) {
+        const struct tptrace_meta_track *said = tptrace_meta_find_track(&process->meta, number);
+        (*ret_track)->tid = said ? said->tid : 0;
     }
-    uint32_t *slot = track_slot(o, track);
-    if (!*slot) {
-        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track);
-        p->tracks[p->track_count++] =
-            (struct tptrace_track){.track = track, .tid = said ? said->tid : 0};
-        *slot = (uint32_t)p->track_count;
-    }
-    return *slot - 1;
-}
-
-static int add_piece(struct opening *o, struct tptrace_piece *piece)
-{
-    piece->order = (uint32_t)o->pieces.count;
-    return tptrace_pieces_add(&o->pieces, piece);
+    return found < 0 ? found : 0;
 }
 
 /* ---- rings ---- */
@@ -151,28 +101,22 @@ static int keep_slots(struct tptrace_process *p, const uint64_t *slots, uint64_t
     return 0;
 }
 
-static int take_ring(struct opening *o, const struct tptrace_ring *ring, const char *path)
+static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring, const char *path)
 {
-    struct tptrace_process *p = o->process;
-    int64_t index = find_track(o, ring->track);
+    uint64_t near = p->meta.pair_count ? p->meta.pairs[0].ticks : 0, whole = 0;
+    struct tptrace_piece piece = {
+        .first_slot = ring->first_slot, .offset = p->ring_slot_count, .segment = TPTRACE_RING};
     struct tp_diag diag;
 
-    if (index < 0)
-        return (int)index;
-    struct tptrace_track *track = &p->tracks[index];
-    if (!track->tid)
-        track->tid = ring->tid;
-    if (ring->dropped > track->dropped)
-        track->dropped = ring->dropped;
-    if (!ring->count)
-        return 0;
-    struct tptrace_piece piece = {.first_slot = ring->first_slot,
-                                  .offset = p->ring_slot_count,
-                                  .segment = TPTRACE_RING,
-                                  .track = (uint32_t)index};
-    uint64_t whole = ring->first_slot > SLOT_MAX
-                         ? 0
-                         : count_whole(ring, o->near_ticks, &piece.first_ticks, &piece.last_ticks);
+    int error = tptrace_process_find_track(p, ring->track, &piece.track);
+    if (error)
+        return error;
+    if (!piece.track->tid)
+        piece.track->tid = ring->tid;
+    if (ring->dropped > piece.track->dropped)
+        piece.track->dropped = ring->dropped;
+    if (ring->first_slot <= TPTRACE_SLOT_MAX)
+        whole = count_whole(ring, near, &piece.first_ticks, &piece.last_ticks);
     if (whole < ring->count) {
         p->totals.damaged_slots += ring->count - whole;
         tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET,
@@ -181,9 +125,11 @@ static int take_ring(struct opening *o, const struct tptrace_ring *ring, const c
                      (unsigned long long)(ring->first_slot + ring->count), ring->track);
         tptrace_trouble(p, &diag, path);
     }
+    if (!whole)
+        return 0;
     piece.slots = (uint32_t)whole;
-    int error = whole ? keep_slots(p, ring->slots, whole) : 0;
-    return error || !whole ? error : add_piece(o, &piece);
+    error = keep_slots(p, ring->slots, whole);
+    return error ? error : tptrace_pieces_add(&piece.track->rings, &piece);
 }
 
 static bool has_suffix(const char *name, const char *suffix)
@@ -194,9 +140,8 @@ static bool has_suffix(const char *name, const char *suffix)
 }
 
 /* Return: files seen, or negative. A file that went away while we looked is in blocks by now. */
-static int read_rings_in(struct opening *o, const char *directory)
+static int read_rings_in(struct tptrace_process *p, const char *directory)
 {
-    struct tptrace_process *p = o->process;
     char path[TPTRACE_PATH_MAX];
     struct tptrace_ring ring;
     struct dirent *entry;
@@ -209,7 +154,7 @@ static int read_rings_in(struct opening *o, const char *directory)
     while (!error && (entry = readdir(stream))) {
         if (!has_suffix(entry->d_name, ".tpr") || tptrace_path(path, directory, entry->d_name))
             continue;
-        int result = tptrace_ring_read(&ring, path, o->uuid, &diag);
+        int result = tptrace_ring_read(&ring, path, p->meta.has_uuid ? p->meta.uuid : NULL, &diag);
         if (result == -ENOENT)
             continue;
         seen++;
@@ -221,7 +166,7 @@ static int read_rings_in(struct opening *o, const char *directory)
         p->totals.rings++;
         p->totals.disk_bytes += ring.file_bytes;
         if (ring.track != UINT32_MAX)
-            error = take_ring(o, &ring, path);
+            error = take_ring(p, &ring, path);
         free(ring.slots);
     }
     closedir(stream);
@@ -230,104 +175,20 @@ static int read_rings_in(struct opening *o, const char *directory)
 
 /* Rings lie in the process's directory, or where the start line says, unless the recording was
  * moved. */
-static int read_rings(struct opening *o)
+static int read_rings(struct tptrace_process *p)
 {
-    const char *said = o->process->meta.ring_dir;
+    const char *said = p->meta.ring_dir;
     char path[TPTRACE_PATH_MAX];
 
-    int seen = tptrace_path(path, o->process->dir, "ring") ? 0 : read_rings_in(o, path);
+    int seen = tptrace_path(path, p->dir, "ring") ? 0 : read_rings_in(p, path);
     if (!seen && said && *said)
-        seen = read_rings_in(o, said);
+        seen = read_rings_in(p, said);
+    for (size_t i = 0; i < p->tracks.count; i++)
+        tptrace_rings_sort(&p->tracks.items[i]->rings);
     return seen < 0 ? seen : 0;
 }
 
 /* ---- segments ---- */
-
-static int take_block(void *context, const struct tp_block_header *header, uint64_t offset)
-{
-    struct opening *o = context;
-    struct tptrace_process *p = o->process;
-
-    if (header->type != TP_BLOCK_EVENTS)
-        return 0;
-    p->totals.blocks++;
-    p->segments[o->segment].blocks++;
-    p->totals.block_bytes += tp_block_stride(header);
-    struct tptrace_piece piece = {
-        .first_slot = header->first_slot,
-        .first_ticks = header->first_ticks,
-        .last_ticks = header->last_ticks,
-        .offset = offset,
-        .slots = header->slots,
-        .bytes = header->header_size + header->stored_bytes,
-        .segment = o->segment,
-    };
-    int64_t index = header->first_slot > SLOT_MAX ? -TP_ECORRUPT : find_track(o, header->track);
-    if (index < 0 && index != -ENOMEM) {
-        struct tp_diag diag;
-        char path[TPTRACE_PATH_MAX];
-        p->totals.damaged_blocks++;
-        tp_diag_fail(&diag, (int)index, offset + 20, "block of track %u from slot %llu",
-                     header->track, (unsigned long long)header->first_slot);
-        tptrace_segment_path(path, p, &p->segments[o->segment]);
-        tptrace_trouble(p, &diag, path);
-        return 0;
-    }
-    piece.track = (uint32_t)index;
-    return index < 0 ? (int)index : add_piece(o, &piece);
-}
-
-static void note_segment_trouble(void *context, struct tp_diag *diag)
-{
-    struct opening *o = context;
-    char path[TPTRACE_PATH_MAX];
-
-    tptrace_segment_path(path, o->process, &o->process->segments[o->segment]);
-    tptrace_trouble(o->process, diag, path);
-}
-
-static int scan_segment(struct opening *o, uint32_t index)
-{
-    struct tptrace_process *p = o->process;
-    struct tptrace_segment *segment = &p->segments[index];
-    const struct tptrace_scan scan = {
-        .context = o, .block = take_block, .trouble = note_segment_trouble};
-    struct tptrace_scanned scanned;
-    char path[TPTRACE_PATH_MAX];
-    struct tp_diag diag;
-
-    tptrace_segment_path(path, p, segment);
-    int fd = tptrace_open(path, &segment->size, &diag);
-    if (fd == -ENOENT)
-        return 0; /* evicted since we listed it */
-    o->segment = index;
-    int error =
-        fd < 0 ? fd : tptrace_segment_scan(fd, segment->size, o->uuid, &scan, &scanned, &diag);
-    if (error) {
-        if (fd >= 0)
-            close(fd);
-        bool starting =
-            error == -TP_ETRUNCATED && p->state != TPTRACE_ENDED && index + 1 == p->segment_count;
-        if (error == -ENOMEM || starting)
-            return starting ? 0 : error;
-        p->totals.unreadable_files++;
-        tptrace_trouble(p, &diag, path);
-        return 0;
-    }
-    segment->fd = index < OPEN_FILES_MAX ? fd : -1;
-    if (segment->fd < 0)
-        close(fd);
-    p->totals.disk_bytes += segment->size;
-    p->totals.damaged_bytes += scanned.skipped_bytes;
-    if (!scanned.torn)
-        return 0;
-    p->totals.torn_tails++; /* what a killed writer leaves, and only at the very end */
-    if (p->state == TPTRACE_ENDED || index + 1 < p->segment_count) {
-        tp_diag_fail(&diag, -TP_ETRUNCATED, segment->size, "the last block is cut");
-        note_segment_trouble(o, &diag);
-    }
-    return 0;
-}
 
 static int compare_segments(const void *a, const void *b)
 {
@@ -367,23 +228,29 @@ static int list_segments(struct tptrace_process *p)
     return error;
 }
 
-static int read_segments(struct opening *o)
+/* Open them now: a running process may evict them while we read. */
+static void open_segments(struct tptrace_process *p)
 {
-    int error = list_segments(o->process);
+    char path[TPTRACE_PATH_MAX];
 
-    for (uint32_t i = 0; i < o->process->segment_count && !error; i++)
-        error = scan_segment(o, i);
-    return error;
+    for (size_t i = 0; i < p->segment_count; i++) {
+        struct tptrace_segment *segment = &p->segments[i];
+        struct tp_diag diag;
+        tptrace_segment_path(path, p, segment);
+        int fd = tptrace_open(path, &segment->size, &diag);
+        if (fd >= 0 && i < OPEN_FILES_MAX)
+            segment->fd = fd;
+        else if (fd >= 0)
+            close(fd);
+    }
 }
 
 int64_t tptrace_process_read_piece(struct tptrace_process *process,
                                    const struct tptrace_piece *piece, void **buffer,
                                    size_t *capacity, struct tp_diag *diag)
 {
-    struct tptrace_segment *segment = &process->segments[piece->segment];
+    const struct tptrace_segment *segment = &process->segments[piece->segment];
     char path[TPTRACE_PATH_MAX];
-    uint64_t size;
-    int fd = segment->fd;
 
     tptrace_segment_path(path, process, segment);
     if (*capacity < piece->bytes) {
@@ -396,7 +263,8 @@ int64_t tptrace_process_read_piece(struct tptrace_process *process,
         *buffer = grown;
         *capacity = piece->bytes;
     }
-    if (fd < 0 && (fd = tptrace_open(path, &size, diag)) < 0)
+    int fd = tptrace_segment_open(process, segment, diag);
+    if (fd < 0)
         return fd;
     int64_t n = tptrace_read_at(fd, *buffer, piece->bytes, piece->offset);
     if (fd != segment->fd)
@@ -463,77 +331,6 @@ static int read_meta_again(struct tptrace_process *p, const char *path)
     return 0;
 }
 
-/* ---- joining ---- */
-
-static bool is_sorted(const struct tptrace_pieces *pieces)
-{
-    for (size_t i = 1; i < pieces->count; i++) {
-        if (tptrace_piece_compare(&pieces->items[i - 1], &pieces->items[i]) > 0)
-            return false;
-    }
-    return true;
-}
-
-static void sum_track(struct tptrace_process *p, struct tptrace_track *track)
-{
-    const struct tptrace_piece *pieces = p->pieces + track->first_piece;
-    const struct tptrace_meta_total *said = tptrace_meta_find_total(&p->meta, track->track);
-    struct tptrace_totals *totals = &p->totals;
-
-    if (said && said->dropped > track->dropped)
-        track->dropped = said->dropped;
-    if (said && said->slots > track->join.next && said->slots < SLOT_MAX) {
-        track->join.gap_slots += said->slots - track->join.next;
-        track->join.gaps++;
-    }
-    if (p->meta.eviction_count)
-        totals->evicted_slots += track->join.first_gap;
-    else
-        totals->missing_slots += track->join.first_gap;
-    totals->missing_slots += track->join.gap_slots;
-    totals->gaps += track->join.gaps;
-    totals->double_slots += track->join.double_slots;
-    for (size_t i = 0; i < track->piece_count; i++) {
-        if (pieces[i].last_ticks > track->last_ticks)
-            track->last_ticks = pieces[i].last_ticks;
-        if (pieces[i].segment == TPTRACE_RING)
-            totals->ring_slots += pieces[i].slots;
-        else
-            totals->block_slots += pieces[i].slots - pieces[i].skip;
-    }
-    if (track->last_ticks > p->last_ticks)
-        p->last_ticks = track->last_ticks;
-}
-
-static int join_tracks(struct opening *o)
-{
-    struct tptrace_process *p = o->process;
-    struct tptrace_piece *found = o->pieces.items;
-    size_t count = o->pieces.count;
-    struct tptrace_pieces joined = {0};
-    int error = 0;
-
-    if (!is_sorted(&o->pieces))
-        qsort(found, count, sizeof(*found), tptrace_piece_compare);
-    for (size_t from = 0, to; from < count && !error; from = to) {
-        struct tptrace_track *track = &p->tracks[found[from].track];
-        for (to = from; to < count && found[to].track == found[from].track;)
-            to++;
-        track->first_piece = joined.count;
-        error = tptrace_join_track(found + from, to - from, &joined, &track->join);
-        track->piece_count = joined.count - track->first_piece;
-    }
-    p->pieces = joined.items;
-    p->piece_count = joined.count;
-    for (size_t i = 0; i < p->track_count && !error; i++)
-        sum_track(p, &p->tracks[i]);
-    for (size_t i = 0; i < p->meta.drop_count; i++) {
-        if (!p->meta.drops[i].has_track)
-            p->totals.dropped_elsewhere += p->meta.drops[i].count;
-    }
-    return error;
-}
-
 /* ---- the whole ---- */
 
 static int64_t now_ns(void)
@@ -544,26 +341,28 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int open_parts(struct opening *o, const char *meta_path)
+static int open_parts(struct tptrace_process *p, const char *meta_path)
 {
-    struct tptrace_process *p = o->process;
-
     p->state = find_state(&p->meta);
     p->read_ns = now_ns();
-    o->uuid = p->meta.has_uuid ? p->meta.uuid : NULL;
-    o->near_ticks = p->meta.pair_count ? p->meta.pairs[0].ticks : 0;
-    int error = read_rings(o);
+    int error = read_rings(p);
     if (!error)
-        error = read_segments(o);
-    if (!error && p->state != TPTRACE_ENDED)
+        error = list_segments(p);
+    if (error)
+        return error;
+    open_segments(p);
+    if (p->state != TPTRACE_ENDED)
         error = read_meta_again(p, meta_path);
-    return error ? error : join_tracks(o);
+    for (size_t i = 0; i < p->meta.drop_count; i++) {
+        if (!p->meta.drops[i].has_track)
+            p->totals.dropped_elsewhere += p->meta.drops[i].count;
+    }
+    return error;
 }
 
 int tptrace_process_open(struct tptrace_process *process, const char *dir, size_t trouble_limit,
                          struct tp_diag *diag)
 {
-    struct opening o = {.process = process};
     char path[TPTRACE_PATH_MAX];
 
     *process = (struct tptrace_process){.troubles.limit = trouble_limit};
@@ -577,9 +376,7 @@ int tptrace_process_open(struct tptrace_process *process, const char *dir, size_
     error = tptrace_meta_read(&process->meta, path, diag);
     if (error)
         return error;
-    error = open_parts(&o, path);
-    free(o.track_slots);
-    free(o.pieces.items);
+    error = open_parts(process, path);
     if (error) {
         tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error));
         return tp_diag_at(diag, dir);
@@ -598,8 +395,7 @@ void tptrace_process_close(struct tptrace_process *process)
     tp_clock_fini(&process->clock);
     free(process->dir);
     free(process->segments);
-    free(process->tracks);
-    free(process->pieces);
+    tptrace_tracks_fini(&process->tracks);
     free(process->ring_slots);
     free(process->troubles.items);
     pthread_mutex_destroy(&process->troubles.lock);

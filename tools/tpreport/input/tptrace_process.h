@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "input/tptrace_join.h"
 #include "input/tptrace_meta.h"
+#include "input/tptrace_tracks.h"
 #include "model/stream.h"
 
 enum tptrace_state {
@@ -23,16 +23,10 @@ enum tptrace_state {
 struct tptrace_segment {
     uint32_t number;
     int fd; /* -1: opened when it is needed */
-    uint64_t size, blocks;
+    uint64_t size;
 };
 
-struct tptrace_track {
-    uint32_t track, tid;
-    size_t first_piece, piece_count;
-    struct tptrace_join join;
-    uint64_t dropped;    /* records that found no room, as ring or end line say */
-    uint64_t last_ticks; /* 0: it has no records */
-};
+#define TPTRACE_SLOT_MAX (UINT64_C(1) << 60) /* no track ever has so many */
 
 /* Numbers that a report's head and `info` show; sums over tracks. */
 struct tptrace_totals {
@@ -65,20 +59,17 @@ struct tptrace_process {
     int64_t read_ns; /* real time at which its rings were read */
     struct tptrace_segment *segments;
     size_t segment_count;
-    struct tptrace_track *tracks;
-    size_t track_count;
-    struct tptrace_piece *pieces; /* by track and slot */
-    size_t piece_count;
+    struct tptrace_tracks tracks;
     uint64_t *ring_slots; /* what is left in rings, one ring behind the other */
     uint64_t ring_slot_count;
-    uint64_t last_ticks; /* of all records and the end line */
+    uint64_t last_ticks; /* of all records read so far */
     struct tp_clock clock;
     struct tptrace_totals totals;
     struct tptrace_troubles troubles;
 };
 
 /**
- * tptrace_process_open - read the small files and find the blocks
+ * tptrace_process_open - read the small files and the rings, list the segments
  * @trouble_limit: how many troubles are kept with their text
  *
  * A live process may go on writing: rings are read before segments, so that what leaves a ring is
@@ -104,6 +95,17 @@ void tptrace_trouble(struct tptrace_process *process, struct tp_diag *diag, cons
 int64_t tptrace_process_read_piece(struct tptrace_process *process,
                                    const struct tptrace_piece *piece, void **buffer,
                                    size_t *capacity, struct tp_diag *diag);
+
+/** tptrace_process_find_track - made if it is new. Return: 0, -ENOMEM or -TP_ELIMIT. */
+int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
+                               struct tptrace_track **ret_track);
+
+/**
+ * tptrace_segment_open - a segment's descriptor; it is the caller's unless it is segment->fd
+ * Return: descriptor or negative with @diag filled.
+ */
+int tptrace_segment_open(const struct tptrace_process *process,
+                         const struct tptrace_segment *segment, struct tp_diag *diag);
 
 /** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
 void tptrace_segment_path(char *path, const struct tptrace_process *process,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "event/names.h"
+#include "input/tptrace_blocks.h"
 #include "input/tptrace_file.h"
 
 /* ---- members ---- */
@@ -110,6 +111,25 @@ static void set_rate(const struct tptrace_run *run, struct tptrace_member *membe
     member->rate = member->said_rate > 0 ? member->said_rate : 1e9;
 }
 
+/* The time of the first record, when no clock line says what a tick is: a look ahead that leaves no
+ * trace. */
+static uint64_t first_ticks(struct tptrace_process *process)
+{
+    struct tptrace_totals totals = process->totals;
+    size_t kept = process->troubles.kept;
+    uint64_t count = process->troubles.count;
+    struct tptrace_blocks blocks;
+    struct tptrace_piece piece = {.first_ticks = 0};
+
+    tptrace_blocks_begin(&blocks, process, false);
+    tptrace_blocks_next(&blocks, &piece);
+    tptrace_blocks_end(&blocks);
+    process->totals = totals;
+    process->troubles.kept = kept;
+    process->troubles.count = count;
+    return piece.first_ticks;
+}
+
 static int fit_clock(struct tptrace_member *member)
 {
     struct tptrace_process *p = &member->process;
@@ -118,11 +138,7 @@ static int fit_clock(struct tptrace_member *member)
     if (p->meta.pair_count)
         return tp_clock_fit(&p->clock, p->meta.pairs, p->meta.pair_count, member->offset_ns,
                             member->rate);
-    /* no pair at all: the first record is as old as the process */
-    for (size_t i = 0; i < p->piece_count; i++) {
-        if (!i || p->pieces[i].first_ticks < pair.ticks)
-            pair.ticks = p->pieces[i].first_ticks;
-    }
+    pair.ticks = first_ticks(p);
     return tp_clock_fit(&p->clock, &pair, 1, member->start_ns, member->rate);
 }
 
@@ -335,13 +351,10 @@ static void release(struct tptrace_process *process)
             close(process->segments[i].fd);
         process->segments[i].fd = -1;
     }
-    free(process->pieces);
     free(process->ring_slots);
     free(process->meta.pairs);
-    process->pieces = NULL;
     process->ring_slots = NULL;
     process->meta.pairs = NULL;
-    process->piece_count = 0;
 }
 
 static void note_names(struct tptrace_member *member, struct tptrace_names *names,
@@ -355,7 +368,7 @@ static void note_names(struct tptrace_member *member, struct tptrace_names *name
     if (file) {
         member->name_count = tp_names_count(file);
         member->names_damaged = tp_names_damaged(file);
-    } else if (diag->code != -ENOENT || p->piece_count) {
+    } else if (diag->code != -ENOENT || p->segment_count || p->ring_slot_count) {
         p->totals.unreadable_files++;
         tptrace_trouble(p, diag, NULL);
     }
@@ -435,9 +448,8 @@ int tptrace_run_read(struct tptrace_run *run, const struct tptrace_run_options *
             tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error));
             return tp_diag_at(diag, member->dir), error;
         }
-        ordinal += member->process.track_count;
-        if (!options->keep_pieces)
-            release(&member->process);
+        ordinal += member->process.tracks.count;
+        release(&member->process);
     }
     return 0;
 }

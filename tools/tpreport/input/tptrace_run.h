@@ -39,7 +39,7 @@ struct tptrace_member {
     double rate;
     enum tptrace_rate rate_from;
     bool was_read;                  /* what follows is set */
-    struct tptrace_process process; /* after reading: without pieces, segments and ring slots */
+    struct tptrace_process process; /* after reading: without descriptors and ring slots */
     struct tptrace_open_ranges open;
     uint32_t name_count, names_damaged, names_unknown;
     uint64_t names_bytes;
@@ -60,7 +60,6 @@ struct tptrace_run_options {
     bool fold;
     bool want_shapes;
     bool verify;          /* as in struct tptrace_stream_options */
-    bool keep_pieces;     /* for who looks at the process afterwards */
     unsigned workers;     /* 0: as many as there are cores */
     size_t trouble_limit; /* texts kept per process */
 };

@@ -7,18 +7,23 @@
 #include <string.h>
 
 #include "input/tptrace_async.h"
+#include "input/tptrace_blocks.h"
 #include "input/tptrace_file.h"
 #include "trace/block.h"
+
+#define WORTH_A_WORKER (64u << 10) /* bytes on disk: about a dozen blocks */
 
 struct run;
 
 /* A track that is being read. */
-struct reading {
+struct tptrace_reading {
     struct run *run;
     struct tptrace_source source;
     const struct tptrace_consumer *consumer; /* of the worker at it */
     struct tp_stream stream;
-    bool broken; /* a piece could not be read: the next one starts anew */
+    bool broken;    /* a piece could not be read: the next one starts anew */
+    uint32_t given; /* pieces that workers took */
+    uint32_t done;
 };
 
 struct run {
@@ -26,15 +31,10 @@ struct run {
     struct tptrace_names *names;
     const struct tptrace_stream_options *options;
     const struct tptrace_consumer *consumers;
-    uint32_t *order; /* pieces that have something left, each track's in its order */
-    size_t order_count;
-    uint32_t *taken;           /* by track: pieces that are done */
-    uint32_t *left;            /* by track: pieces to come */
-    struct reading **readings; /* by track; NULL before the first and behind the last piece */
 
-    pthread_mutex_t lock; /* what is below, the process's totals, and `taken` */
+    pthread_mutex_t lock; /* what is below, the process's totals, `given` and `done` */
     pthread_cond_t turn;
-    size_t next; /* in order */
+    struct tptrace_blocks blocks;
     int error;
     struct tptrace_async_table async;
     struct tptrace_open_ranges *open;
@@ -47,6 +47,13 @@ struct worker {
     void *bytes;
     size_t capacity;
     pthread_t thread;
+};
+
+/* A piece on its way: what a worker took. */
+struct job {
+    struct tptrace_piece piece;
+    struct tptrace_reading *reading;
+    uint32_t turn; /* its number among those of its track */
 };
 
 unsigned tptrace_worker_count(void)
@@ -78,7 +85,7 @@ static void keep_open(struct tptrace_open_ranges *open, const struct tptrace_unf
 
 static int take_range(void *context, const struct tp_stream_range *range)
 {
-    struct reading *r = context;
+    struct tptrace_reading *r = context;
 
     if (__builtin_expect(range->how == TP_STREAM_UNFINISHED, 0)) {
         struct tptrace_unfinished item = {.name = range->name->name,
@@ -111,14 +118,13 @@ static int deliver_async(struct run *run, const struct tptrace_source *source,
                          const struct tptrace_async_half *begin,
                          const struct tptrace_async_half *end, int64_t last_ns)
 {
-    const struct tptrace_track *tracks = run->process->tracks;
     struct tptrace_async async = {
         .name = async_name(run, begin->record),
         .start_ns = begin->ns,
         .end_ns = end ? end->ns : last_ns,
         .sequence = begin->sequence,
-        .tid = tracks[begin->track].tid,
-        .end_tid = tracks[end ? end->track : begin->track].tid,
+        .tid = begin->tid,
+        .end_tid = end ? end->tid : begin->tid,
         .how = end ? TP_STREAM_ENDED : TP_STREAM_UNFINISHED,
     };
 
@@ -136,14 +142,15 @@ static int deliver_async(struct run *run, const struct tptrace_source *source,
 
 static int take_point(void *context, const uint64_t *record, int64_t ns, uint64_t sequence)
 {
-    struct reading *r = context;
+    struct tptrace_reading *r = context;
     struct run *run = r->run;
     unsigned kind = tp_slot_kind(record);
     struct tptrace_async_half half = {.id = record[4],
                                       .is_end = kind == TP_EVENT_ASYNC_END,
                                       .ns = ns,
                                       .sequence = sequence,
-                                      .track = (size_t)(r->source.track - run->process->tracks)};
+                                      .tid = r->source.track->tid,
+                                      .ordinal = r->source.track->ordinal};
     struct tptrace_async_half other;
 
     if (kind == TP_EVENT_MEMORY)
@@ -162,24 +169,22 @@ static int take_point(void *context, const uint64_t *record, int64_t ns, uint64_
 
 /* ---- one piece ---- */
 
-static int start_reading(struct run *run, uint32_t track, uint64_t ticks,
-                         struct reading **ret_reading)
+/* Who reads a track, made with its first piece; under the lock. */
+static struct tptrace_reading *find_reading(struct run *run, const struct tptrace_piece *piece)
 {
-    struct reading *r = run->readings[track];
+    struct tptrace_reading *r = piece->track->reading;
 
-    if (r) {
-        *ret_reading = r;
-        return 0;
-    }
+    if (r)
+        return r;
     r = calloc(1, sizeof(*r));
     if (!r)
-        return -ENOMEM;
+        return NULL;
     r->run = run;
     r->source = (struct tptrace_source){
         .process = run->process,
-        .track = &run->process->tracks[track],
+        .track = piece->track,
         .names = run->names,
-        .ordinal = run->options->first_ordinal + track,
+        .ordinal = run->options->first_ordinal + piece->track->ordinal,
         .user = run->options->user,
     };
     struct tp_stream_config config = {
@@ -192,33 +197,9 @@ static int start_reading(struct run *run, uint32_t track, uint64_t ticks,
         .range = take_range,
         .point = take_point,
     };
-    tp_stream_init(&r->stream, &config, ticks);
-    *ret_reading = run->readings[track] = r;
-    return 0;
-}
-
-static void add_track_totals(struct run *run, const struct reading *r)
-{
-    struct tptrace_totals *totals = &run->process->totals;
-    const struct tp_stream_counts *counts = &r->stream.counts;
-    uint64_t dropped = r->source.track->dropped;
-
-    pthread_mutex_lock(&run->lock);
-    tp_stream_add_counts(&totals->stream, counts);
-    totals->lost_records += counts->lost_records > dropped ? counts->lost_records : dropped;
-    pthread_mutex_unlock(&run->lock);
-}
-
-static int finish_reading(struct run *run, uint32_t track)
-{
-    struct reading *r = run->readings[track];
-    int error = tp_stream_finish(&r->stream, run->process->last_ticks);
-
-    add_track_totals(run, r);
-    tp_stream_fini(&r->stream);
-    free(r);
-    run->readings[track] = NULL;
-    return error;
+    tp_stream_init(&r->stream, &config, piece->first_ticks);
+    piece->track->reading = r;
+    return r;
 }
 
 /* Slots of the records that another piece has; they end with a record. */
@@ -276,15 +257,15 @@ static void note_difference(struct run *run, const struct tptrace_piece *piece, 
     struct tp_diag diag;
 
     tp_diag_fail(&diag, -TP_ECORRUPT, piece->offset,
-                 "block of track %u from slot %llu: %s %llu, expected %llu",
-                 run->process->tracks[piece->track].track, (unsigned long long)piece->first_slot,
-                 what, (unsigned long long)found, (unsigned long long)expected);
+                 "block of track %u from slot %llu: %s %llu, expected %llu", piece->track->number,
+                 (unsigned long long)piece->first_slot, what, (unsigned long long)found,
+                 (unsigned long long)expected);
     tptrace_segment_path(path, run->process, &run->process->segments[piece->segment]);
     tptrace_trouble(run->process, &diag, path);
 }
 
 /* @lost_before, @open_fits: before the block was fed, unless it begins anew. */
-static void verify_block(struct run *run, const struct reading *r,
+static void verify_block(struct run *run, const struct tptrace_reading *r,
                          const struct tptrace_piece *piece, const struct tp_block *block,
                          uint64_t lost_before, bool open_fits)
 {
@@ -302,7 +283,7 @@ static void verify_block(struct run *run, const struct reading *r,
         note_difference(run, piece, "records lost", block->header.lost, lost);
 }
 
-static int feed_block(struct run *run, struct reading *r, const struct tptrace_piece *piece,
+static int feed_block(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece,
                       const struct tp_block *block)
 {
     uint64_t lost = r->stream.counts.lost_records;
@@ -329,7 +310,7 @@ static int feed_block(struct run *run, struct reading *r, const struct tptrace_p
     return error;
 }
 
-static int feed_ring(struct run *run, struct reading *r, const struct tptrace_piece *piece)
+static int feed_ring(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece)
 {
     const uint64_t *slots = run->process->ring_slots + piece->offset * TP_SLOT_WORDS;
     int error = 0;
@@ -340,128 +321,59 @@ static int feed_ring(struct run *run, struct reading *r, const struct tptrace_pi
     return error ? error : tp_stream_feed(&r->stream, slots, piece->slots);
 }
 
-/* Wait until all pieces before this one on its track are done. Return: false when the run has
- * failed. */
-static bool wait_for_turn(struct run *run, uint32_t track, uint32_t turn)
+/* Wait until all pieces before this one on its track are done. Return: false when the run failed.
+ */
+static bool wait_for_turn(struct run *run, const struct job *job)
 {
     pthread_mutex_lock(&run->lock);
-    while (run->taken[track] != turn && !run->error)
+    while (job->reading->done != job->turn && !run->error)
         pthread_cond_wait(&run->turn, &run->lock);
     bool go = !run->error;
     pthread_mutex_unlock(&run->lock);
     return go;
 }
 
-static void end_turn(struct run *run, uint32_t track, int error)
+static void end_turn(struct run *run, const struct job *job, int error)
 {
     pthread_mutex_lock(&run->lock);
-    run->taken[track]++;
+    job->reading->done++;
     if (error && !run->error)
         run->error = error;
     pthread_cond_broadcast(&run->turn);
     pthread_mutex_unlock(&run->lock);
 }
 
-/* @turn: the piece's number among those of its track. */
-static int read_piece(struct worker *w, const struct tptrace_piece *piece, uint32_t turn)
+static int read_piece(struct worker *w, const struct job *job)
 {
     struct run *run = w->run;
+    struct tptrace_reading *r = job->reading;
     struct tp_block block;
-    struct reading *r = NULL;
-    bool ring = piece->segment == TPTRACE_RING;
-    int error = 0, decoded = ring ? 1 : decode_piece(w, piece, &block);
+    bool ring = job->piece.segment == TPTRACE_RING;
+    int decoded = ring ? 1 : decode_piece(w, &job->piece, &block);
+    int error = decoded < 0 ? decoded : 0;
 
-    if (!wait_for_turn(run, piece->track, turn))
+    if (!wait_for_turn(run, job))
         return -ECANCELED;
-    if (decoded < 0)
-        error = decoded;
-    if (!error)
-        error = start_reading(run, piece->track, piece->first_ticks, &r);
-    if (!error) {
-        r->consumer = w->consumer;
-        r->broken |= !decoded;
-        if (ring)
-            error = feed_ring(run, r, piece);
-        else if (decoded)
-            error = feed_block(run, r, piece, &block);
-        if (error == -TP_ECORRUPT) /* records that a decoder lets pass and no ring check does */
-            error = 0;
-    }
-    if (!error && turn + 1 == run->left[piece->track])
-        error = finish_reading(run, piece->track);
-    end_turn(run, piece->track, error);
+    r->consumer = w->consumer;
+    r->broken |= !decoded;
+    if (ring)
+        error = feed_ring(run, r, &job->piece);
+    else if (decoded > 0)
+        error = feed_block(run, r, &job->piece, &block);
+    if (error == -TP_ECORRUPT) /* records that a decoder lets pass and no ring check does */
+        error = 0;
+    tp_stream_rest(&r->stream);
+    end_turn(run, job, error);
     return error;
 }
 
 /* ---- all pieces ---- */
 
-/* The next piece and its turn. Return: false when there is none. */
-static bool take_next(struct run *run, uint32_t *ret_piece, uint32_t *turns, uint32_t *ret_turn)
-{
-    bool more = false;
-
-    pthread_mutex_lock(&run->lock);
-    if (run->next < run->order_count && !run->error) {
-        *ret_piece = run->order[run->next++];
-        *ret_turn = turns[run->process->pieces[*ret_piece].track]++;
-        more = true;
-    }
-    pthread_mutex_unlock(&run->lock);
-    return more;
-}
-
-static void *work(void *argument)
-{
-    struct worker *w = argument;
-    struct run *run = w->run;
-    uint32_t piece, turn;
-
-    while (take_next(run, &piece, run->left + run->process->track_count, &turn)) {
-        if (read_piece(w, &run->process->pieces[piece], turn))
-            break;
-    }
-    return NULL;
-}
-
-static int compare_found(const void *a, const void *b, void *context)
-{
-    const struct tptrace_piece *pieces = context;
-    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-
-    if (pieces[i].order != pieces[j].order)
-        return pieces[i].order < pieces[j].order ? -1 : 1;
-    return i < j ? -1 : 1;
-}
-
-/* Pieces in the order in which they were found, but each track's in its own order. */
-static int make_order(struct run *run)
-{
-    const struct tptrace_process *p = run->process;
-    uint32_t *given = calloc(p->track_count + 1, sizeof(*given));
-
-    if (!given)
-        return -ENOMEM;
-    for (size_t i = 0; i < p->piece_count; i++)
-        run->order[i] = (uint32_t)i;
-    if (p->piece_count)
-        qsort_r(run->order, p->piece_count, sizeof(*run->order), compare_found, p->pieces);
-    for (size_t i = 0; i < p->piece_count; i++) {
-        uint32_t track = p->pieces[run->order[i]].track;
-        uint32_t piece = (uint32_t)(p->tracks[track].first_piece + given[track]++);
-        if (run->left[track] == UINT32_MAX)
-            continue;
-        run->order[run->order_count++] = piece;
-        run->left[track]++;
-    }
-    free(given);
-    return 0;
-}
-
 static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
 {
     const char *wanted = run->options->thread;
     const struct tptrace_meta_track *said =
-        tptrace_meta_find_track(&run->process->meta, track->track);
+        tptrace_meta_find_track(&run->process->meta, track->number);
     char *end;
 
     if (!wanted)
@@ -472,39 +384,73 @@ static bool thread_is_wanted(const struct run *run, const struct tptrace_track *
     return said && said->name && !strcmp(said->name, wanted);
 }
 
-static int run_init(struct run *run)
+/* The next piece. Return: false when there is none, or the run has failed. */
+static bool take_next(struct run *run, struct job *job)
 {
-    const struct tptrace_process *p = run->process;
+    int found = 0;
 
-    pthread_mutex_init(&run->lock, NULL);
-    pthread_cond_init(&run->turn, NULL);
-    run->order = malloc((p->piece_count + 1) * sizeof(*run->order));
-    run->taken = calloc(p->track_count + 1, sizeof(*run->taken));
-    run->left = calloc(2 * p->track_count + 1, sizeof(*run->left)); /* and the turns given out */
-    run->readings = calloc(p->track_count + 1, sizeof(struct reading *));
-    if (!run->order || !run->taken || !run->left || !run->readings)
-        return -ENOMEM;
-    for (size_t i = 0; i < p->track_count; i++) {
-        if (!thread_is_wanted(run, &p->tracks[i]))
-            run->left[i] = UINT32_MAX;
+    pthread_mutex_lock(&run->lock);
+    while (!run->error && (found = tptrace_blocks_next(&run->blocks, &job->piece)) > 0 &&
+           !thread_is_wanted(run, job->piece.track))
+        found = 0;
+    if (found > 0) {
+        job->reading = find_reading(run, &job->piece);
+        if (job->reading)
+            job->turn = job->reading->given++;
+        else
+            found = -ENOMEM;
     }
-    return make_order(run);
+    if (found < 0)
+        run->error = found;
+    pthread_mutex_unlock(&run->lock);
+    return found > 0;
 }
 
-static void run_fini(struct run *run)
+static void *work(void *argument)
 {
-    for (size_t i = 0; run->readings && i < run->process->track_count; i++) {
-        if (run->readings[i])
-            tp_stream_fini(&run->readings[i]->stream);
-        free(run->readings[i]);
+    struct worker *w = argument;
+    struct job job;
+
+    while (take_next(w->run, &job)) {
+        if (read_piece(w, &job))
+            break;
     }
-    tptrace_async_fini(&run->async);
-    free(run->order);
-    free(run->taken);
-    free(run->left);
-    free(run->readings);
-    pthread_cond_destroy(&run->turn);
-    pthread_mutex_destroy(&run->lock);
+    return NULL;
+}
+
+static void free_readings(struct run *run)
+{
+    const struct tptrace_tracks *tracks = &run->process->tracks;
+
+    for (size_t i = 0; i < tracks->count; i++) {
+        if (tracks->items[i]->reading)
+            tp_stream_fini(&tracks->items[i]->reading->stream);
+        free(tracks->items[i]->reading);
+        tracks->items[i]->reading = NULL;
+    }
+}
+
+/* All records have been read: what is still open is unfinished. */
+static int finish_tracks(struct run *run)
+{
+    const struct tptrace_tracks *tracks = &run->process->tracks;
+    struct tptrace_totals *totals = &run->process->totals;
+    int error = 0;
+
+    for (size_t i = 0; i < tracks->count && !error; i++) {
+        const struct tptrace_track *track = tracks->items[i];
+        struct tptrace_reading *r = track->reading;
+        uint64_t lost = 0;
+        if (r) {
+            r->consumer = &run->consumers[0];
+            error = tp_stream_finish(&r->stream, run->process->last_ticks);
+            tp_stream_add_counts(&totals->stream, &r->stream.counts);
+            lost = r->stream.counts.lost_records;
+        }
+        if (thread_is_wanted(run, track))
+            totals->lost_records += lost > track->dropped ? lost : track->dropped;
+    }
+    return error;
 }
 
 static int finish_async(struct run *run)
@@ -523,9 +469,9 @@ static int finish_async(struct run *run)
             continue;
         }
         struct tptrace_source source = {.process = p,
-                                        .track = &p->tracks[half->track],
+                                        .track = p->tracks.items[half->ordinal],
                                         .names = run->names,
-                                        .ordinal = run->options->first_ordinal + half->track,
+                                        .ordinal = run->options->first_ordinal + half->ordinal,
                                         .user = run->options->user};
         struct tptrace_unfinished item = {.name = async_name(run, half->record)->name,
                                           .tid = source.track->tid,
@@ -537,15 +483,23 @@ static int finish_async(struct run *run)
     return error;
 }
 
+/* Workers beyond what there is to do would only cost their start. */
+static unsigned count_workers(const struct run *run)
+{
+    uint64_t bytes = 0, wanted = run->options->workers;
+
+    for (size_t i = 0; i < run->process->segment_count; i++)
+        bytes += run->process->segments[i].size;
+    if (wanted > 1 + bytes / WORTH_A_WORKER)
+        wanted = 1 + bytes / WORTH_A_WORKER;
+    return wanted > 64 ? 64 : (unsigned)wanted;
+}
+
 static int run_workers(struct run *run)
 {
-    unsigned wanted = run->options->workers, started = 0;
+    unsigned wanted = count_workers(run), started = 0;
     struct worker workers[64] = {0};
 
-    if (wanted > 64)
-        wanted = 64;
-    if (wanted > run->order_count)
-        wanted = run->order_count ? (unsigned)run->order_count : 1;
     for (unsigned i = 0; i < wanted; i++) {
         struct worker *w = &workers[i];
         *w = (struct worker){
@@ -569,15 +523,6 @@ static int run_workers(struct run *run)
     return started ? run->error : -ENOMEM;
 }
 
-/* Tracks that lost all they had. */
-static void count_empty_tracks(struct run *run)
-{
-    for (size_t i = 0; i < run->process->track_count; i++) {
-        if (!run->left[i])
-            run->process->totals.lost_records += run->process->tracks[i].dropped;
-    }
-}
-
 int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names *names,
                            const struct tptrace_stream_options *options,
                            const struct tptrace_consumer *consumers,
@@ -590,17 +535,22 @@ int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names
                       .open = ret_open};
 
     *ret_open = (struct tptrace_open_ranges){0};
-    int error = run_init(&run);
+    pthread_mutex_init(&run.lock, NULL);
+    pthread_cond_init(&run.turn, NULL);
+    tptrace_blocks_begin(&run.blocks, process, options->verify);
+    int error = run_workers(&run);
     if (!error)
-        error = run_workers(&run);
+        error = finish_tracks(&run);
     if (!error)
         error = finish_async(&run);
-    if (!error)
-        count_empty_tracks(&run);
     for (unsigned i = 0; i < options->workers && !error; i++) {
         if (consumers[i].end_process)
             error = consumers[i].end_process(consumers[i].context);
     }
-    run_fini(&run);
+    free_readings(&run);
+    tptrace_blocks_end(&run.blocks);
+    tptrace_async_fini(&run.async);
+    pthread_cond_destroy(&run.turn);
+    pthread_mutex_destroy(&run.lock);
     return error;
 }

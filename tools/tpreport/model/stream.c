@@ -50,6 +50,14 @@ void tp_stream_fini(struct tp_stream *stream)
     stream->spare = stream->top = NULL;
 }
 
+void tp_stream_rest(struct tp_stream *stream)
+{
+    if (stream->depth)
+        return;
+    frame_free_list(stream->spare);
+    stream->spare = NULL;
+}
+
 static const struct tp_stream_name *name_of(const struct tp_stream *stream, uint32_t id,
                                             unsigned class_)
 {

@@ -134,6 +134,9 @@ void tp_stream_init(struct tp_stream *stream, const struct tp_stream_config *con
 /** tp_stream_fini - free the frames; ranges still open are forgotten */
 void tp_stream_fini(struct tp_stream *stream);
 
+/** tp_stream_rest - give back memory if no range is open */
+void tp_stream_rest(struct tp_stream *stream);
+
 /**
  * tp_stream_feed - the next records of the track
  * @slots: @count slots; whole records of known kinds

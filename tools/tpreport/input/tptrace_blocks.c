@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "input/tptrace_blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "input/tptrace_file.h"
+#include "input/tptrace_segment.h"
+
+void tptrace_blocks_begin(struct tptrace_blocks *blocks, struct tptrace_process *process,
+                          bool verify)
+{
+    *blocks = (struct tptrace_blocks){.process = process, .verify = verify};
+    process->last_ticks = 0;
+    for (size_t i = 0; i < process->tracks.count; i++) {
+        process->tracks.items[i]->join = (struct tptrace_join){0};
+        process->tracks.items[i]->last_ticks = 0;
+    }
+}
+
+void tptrace_blocks_end(struct tptrace_blocks *blocks)
+{
+    free(blocks->found.items);
+    free(blocks->ready.items);
+    *blocks = (struct tptrace_blocks){0};
+}
+
+/* ---- one segment ---- */
+
+static void note_trouble(void *context, struct tp_diag *diag)
+{
+    struct tptrace_blocks *blocks = context;
+    char path[TPTRACE_PATH_MAX];
+
+    tptrace_segment_path(path, blocks->process, &blocks->process->segments[blocks->segment]);
+    tptrace_trouble(blocks->process, diag, path);
+}
+
+static int take_block(void *context, const struct tp_block_header *header, uint64_t offset)
+{
+    struct tptrace_blocks *blocks = context;
+    struct tptrace_process *p = blocks->process;
+
+    if (header->type != TP_BLOCK_EVENTS)
+        return 0;
+    p->totals.blocks++;
+    p->totals.block_bytes += tp_block_stride(header);
+    struct tptrace_piece piece = {
+        .first_slot = header->first_slot,
+        .first_ticks = header->first_ticks,
+        .last_ticks = header->last_ticks,
+        .offset = offset,
+        .slots = header->slots,
+        .bytes = header->header_size + header->stored_bytes,
+        .segment = (uint32_t)blocks->segment,
+    };
+    int error = header->first_slot > TPTRACE_SLOT_MAX
+                    ? -TP_ECORRUPT
+                    : tptrace_process_find_track(p, header->track, &piece.track);
+    if (error && error != -ENOMEM) {
+        struct tp_diag diag;
+        p->totals.damaged_blocks++;
+        tp_diag_fail(&diag, error, offset + 20, "block of track %u from slot %llu", header->track,
+                     (unsigned long long)header->first_slot);
+        note_trouble(blocks, &diag);
+        return 0;
+    }
+    return error ? error : tptrace_pieces_add(&blocks->found, &piece);
+}
+
+/* What a scan came to. A block cut at the very end is what a killed writer leaves, and only there.
+ */
+static void note_scanned(struct tptrace_blocks *blocks, const struct tptrace_scanned *scanned)
+{
+    struct tptrace_process *p = blocks->process;
+    struct tp_diag diag;
+
+    p->totals.damaged_bytes += scanned->skipped_bytes;
+    if (!scanned->torn)
+        return;
+    p->totals.torn_tails++;
+    if (p->state == TPTRACE_ENDED || blocks->segment + 1 < p->segment_count) {
+        tp_diag_fail(&diag, -TP_ETRUNCATED, p->segments[blocks->segment].size,
+                     "the last block is cut");
+        note_trouble(blocks, &diag);
+    }
+}
+
+static int scan_open(struct tptrace_blocks *blocks, int fd, struct tp_diag *diag)
+{
+    struct tptrace_process *p = blocks->process;
+    const struct tptrace_scan scan = {
+        .context = blocks, .block = take_block, .trouble = note_trouble};
+    struct tptrace_scanned scanned;
+    uint64_t size = p->segments[blocks->segment].size;
+
+    int error = tptrace_segment_scan(fd, size, p->meta.has_uuid ? p->meta.uuid : NULL, &scan,
+                                     &scanned, diag);
+    if (error)
+        return error;
+    p->totals.disk_bytes += size;
+    note_scanned(blocks, &scanned);
+    return 0;
+}
+
+static int scan_segment(struct tptrace_blocks *blocks)
+{
+    struct tptrace_process *p = blocks->process;
+    struct tptrace_segment *segment = &p->segments[blocks->segment];
+    bool last = blocks->segment + 1 == p->segment_count;
+    struct tp_diag diag;
+    int fd = tptrace_segment_open(p, segment, &diag);
+
+    if (fd == -ENOENT)
+        return 0; /* evicted since we listed it */
+    int error = fd < 0 ? fd : scan_open(blocks, fd, &diag);
+    if (fd >= 0 && fd != segment->fd)
+        close(fd);
+    if (!error || error == -ENOMEM)
+        return error;
+    if (error == -TP_ETRUNCATED && p->state != TPTRACE_ENDED && last)
+        return 0; /* just begun */
+    p->totals.unreadable_files++;
+    note_trouble(blocks, &diag);
+    return 0;
+}
+
+/* ---- joined ---- */
+
+static void note_gap(struct tptrace_blocks *blocks, const struct tptrace_track *track,
+                     uint64_t from, uint64_t slots)
+{
+    struct tp_diag diag;
+
+    if (!blocks->verify || !slots || (!from && blocks->process->meta.eviction_count))
+        return;
+    tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
+                 "track %u: slots %llu to %llu are missing", track->number,
+                 (unsigned long long)from, (unsigned long long)(from + slots - 1));
+    tptrace_trouble(blocks->process, &diag, blocks->process->dir);
+}
+
+static void count_piece(struct tptrace_blocks *blocks, const struct tptrace_piece *piece)
+{
+    struct tptrace_process *p = blocks->process;
+    struct tptrace_track *track = piece->track;
+
+    note_gap(blocks, track, piece->first_slot - piece->gap, piece->gap);
+    if (piece->segment == TPTRACE_RING)
+        p->totals.ring_slots += piece->slots;
+    else
+        p->totals.block_slots += piece->slots - piece->skip;
+    if (piece->last_ticks > track->last_ticks)
+        track->last_ticks = piece->last_ticks;
+    if (piece->last_ticks > p->last_ticks)
+        p->last_ticks = piece->last_ticks;
+}
+
+/* All of a track has been read: what is missing? */
+static void count_missing(struct tptrace_blocks *blocks, struct tptrace_track *track)
+{
+    struct tptrace_process *p = blocks->process;
+    const struct tptrace_meta_total *said = tptrace_meta_find_total(&p->meta, track->number);
+    struct tptrace_totals *totals = &p->totals;
+    struct tptrace_join *join = &track->join;
+
+    if (said && said->dropped > track->dropped)
+        track->dropped = said->dropped;
+    if (said && said->slots > join->next && said->slots < TPTRACE_SLOT_MAX) {
+        note_gap(blocks, track, join->next, said->slots - join->next);
+        join->gap_slots += said->slots - join->next;
+        join->gaps++;
+    }
+    if (p->meta.eviction_count)
+        totals->evicted_slots += join->first_gap;
+    else
+        totals->missing_slots += join->first_gap;
+    totals->missing_slots += join->gap_slots;
+    totals->gaps += join->gaps;
+    totals->double_slots += join->double_slots;
+}
+
+/* Make the next pieces ready. Return: 1 when there may be some, 0 at the end, negative. */
+static int make_ready(struct tptrace_blocks *blocks)
+{
+    struct tptrace_process *p = blocks->process;
+    int error;
+
+    blocks->ready.count = blocks->ready_at = 0;
+    if (blocks->found_at < blocks->found.count) {
+        const struct tptrace_piece *block = &blocks->found.items[blocks->found_at++];
+        error =
+            tptrace_join_block(&block->track->join, &block->track->rings, block, &blocks->ready);
+    } else if (blocks->segment < p->segment_count) {
+        blocks->found.count = blocks->found_at = 0;
+        error = scan_segment(blocks);
+        blocks->segment++;
+    } else if (blocks->track < p->tracks.count) {
+        struct tptrace_track *track = p->tracks.items[blocks->track++];
+        error = tptrace_join_end(&track->join, &track->rings, &blocks->ready);
+        if (!error)
+            count_missing(blocks, track);
+    } else {
+        return 0;
+    }
+    return error ? error : 1;
+}
+
+int tptrace_blocks_next(struct tptrace_blocks *blocks, struct tptrace_piece *ret_piece)
+{
+    while (blocks->ready_at == blocks->ready.count) {
+        int more = make_ready(blocks);
+        if (more <= 0)
+            return more;
+    }
+    *ret_piece = blocks->ready.items[blocks->ready_at++];
+    count_piece(blocks, ret_piece);
+    return 1;
+}
