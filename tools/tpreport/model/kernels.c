@@ -74,7 +74,7 @@ static void widen(struct tp_kernel_row *row, struct tp_number low, struct tp_num
 
 static int add_time(struct tp_kernel_rows *rows, uint32_t name, struct tp_number ns, bool is_known)
 {
-    struct tp_kernel_row *row;
+    struct tp_kernel_row *row = NULL;
     int sign = is_known ? tp_number_sign(ns) : 0;
 
     if (sign < 0) {

@@ -269,6 +269,8 @@ static int join_kernels(struct tp_raw_records *records)
 {
     struct links links = {0};
 
+    if (records->first == records->list->count)
+        return 0;
     int result = find_links(records, &links);
     if (!result)
         result = credit_kernels(records, &links);
