@@ -111,5 +111,25 @@ START_TEST(an_end_too_early_is_truncation)
 }
 END_TEST
 
+START_TEST(a_token_without_end_is_stopped)
+{
+    static const yajl_callbacks callbacks = {.yajl_number = on_number};
+    struct counter c = {0};
+    char chunk[1 << 16];
+    size_t fed = 0;
+    int result = 0;
+
+    memset(chunk, 'x', sizeof(chunk));
+    ck_assert_int_eq(tp_json_reader_init(&c.reader, &callbacks, &c, &c.diag), 0);
+    ck_assert_int_eq(tp_json_reader_feed(&c.reader, "[1, \"", 5), 0);
+    for (; !result && fed < 1 << 30; fed += sizeof(chunk))
+        result = tp_json_reader_feed(&c.reader, chunk, sizeof(chunk));
+    ck_assert_int_eq(result, -TP_ELIMIT);
+    ck_assert_uint_lt(fed, 4ul * TP_JSON_TOKEN_MAX);
+    tp_json_reader_fini(&c.reader);
+}
+END_TEST
+
 RUN_TESTS("json_reader", places_are_told_however_the_text_is_cut,
-          a_forgiven_comma_costs_nothing_and_places_stay_right, an_end_too_early_is_truncation)
+          a_forgiven_comma_costs_nothing_and_places_stay_right, an_end_too_early_is_truncation,
+          a_token_without_end_is_stopped)

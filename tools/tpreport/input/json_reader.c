@@ -2,7 +2,6 @@
 #include "input/json_reader.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +9,34 @@
 
 enum { CHUNK = 256 << 10 };
 
+/* yajl keeps a token that goes over the end of a chunk, however long it is, and trusts that there
+ * is memory. The reader stops it at the next chunk. */
+static void *take_memory(void *context, size_t size)
+{
+    struct tp_json_reader *reader = context;
+
+    reader->is_token_too_long |= size > TP_JSON_TOKEN_MAX;
+    return malloc(size);
+}
+
+static void *grow_memory(void *context, void *memory, size_t size)
+{
+    struct tp_json_reader *reader = context;
+
+    reader->is_token_too_long |= size > TP_JSON_TOKEN_MAX;
+    return realloc(memory, size);
+}
+
+static void free_memory(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
 static int new_parser(struct tp_json_reader *reader)
 {
-    reader->yajl = yajl_alloc(&reader->callbacks, NULL, reader->context);
+    reader->memory = (yajl_alloc_funcs){take_memory, grow_memory, free_memory, reader};
+    reader->yajl = yajl_alloc(&reader->callbacks, &reader->memory, reader->context);
     if (!reader->yajl)
         return -ENOMEM;
     yajl_config(reader->yajl, yajl_dont_validate_strings, 1); /* bad bytes become U+FFFD */
@@ -157,6 +181,10 @@ int tp_json_reader_feed(struct tp_json_reader *reader, const void *bytes, size_t
     next_chunk(reader, at, size);
     while (!reader->result) {
         yajl_status status = yajl_parse(reader->yajl, at, (size_t)(end - at));
+        if (status == yajl_status_ok && reader->is_token_too_long)
+            tp_json_reader_fail(reader, -TP_ELIMIT,
+                                "found a token of more than 64 MB, expected a "
+                                "shorter one");
         if (status == yajl_status_ok || reader->result < 0)
             break;
         const unsigned char *rest = at;
@@ -167,9 +195,8 @@ int tp_json_reader_feed(struct tp_json_reader *reader, const void *bytes, size_t
         reader->line -= count_lines(rest, (size_t)(end - rest));
         at = rest;
     }
-    if (reader->result >= 0) {
+    if (reader->result >= 0)
         next_chunk(reader, NULL, 0);
-    }
     return reader->result;
 }
 

@@ -4,6 +4,7 @@
 #define TP_INPUT_JSON_READER_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <yajl/yajl_parse.h>
@@ -11,6 +12,9 @@
 #include "base/error.h"
 #include "input/input.h"
 
+enum { TP_JSON_TOKEN_MAX = 64 << 20 };
+
+/* Stays where it is from init to fini. */
 struct tp_json_reader {
     yajl_handle yajl;
     yajl_callbacks callbacks; /* a copy: silenced while a prefix is read */
@@ -21,6 +25,8 @@ struct tp_json_reader {
      * string: a number would go on. */
     const char *(*resume)(void *context, int byte);
 
+    yajl_alloc_funcs memory; /* notices tokens that grow without end */
+    bool is_token_too_long;
     struct tp_diag *diag;
     int result;                 /* negative: failed, explained in diag */
     const unsigned char *chunk; /* being parsed */
