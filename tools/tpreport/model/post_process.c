@@ -423,7 +423,7 @@ int tp_post_process(struct tp_raw_records *records, int64_t trace_start_ns, stru
     records->linked_capacity = 0;
     if (!result)
         result = add_memory_events(records, trace_start_ns);
-    if (!result)
+    if (!result && records->list->count > records->first)
         result = sort_events(records->list, records->first);
     return result < 0 ? tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for %u events",
                                      records->list->count)
