@@ -2,8 +2,11 @@
 #include "source/torch/internal.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <string.h>
+
+#include "base/os.h"
 
 /*
  * CPython tells an audit hook about each import, and much else, before it happens. The hook can't
@@ -52,6 +55,28 @@ bool tp_torch_audit_mapped(char *path, size_t size)
     struct wanted wanted = {path, size};
 
     return dl_iterate_phdr(take_torch, &wanted) == 1;
+}
+
+/* Reads the table of mappings in parts, with a seam as long as the name between them. */
+bool tp_torch_audit_listed(void)
+{
+    static const char wanted[] = "/libtorch_cpu.so";
+    char window[4096 + sizeof wanted];
+    int fd = tp_os_open(TP_OS_NO_DIR, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    size_t kept = 0;
+    bool found = false;
+    int64_t got;
+
+    if (fd < 0)
+        return false;
+    while (!found && (got = tp_os_read(fd, window + kept, 4096)) > 0) {
+        size_t size = kept + (size_t)got;
+        found = memmem(window, size, wanted, sizeof wanted - 1) != NULL;
+        kept = size < sizeof wanted - 1 ? size : sizeof wanted - 1;
+        memmove(window, window + size - kept, kept);
+    }
+    tp_os_close(fd);
+    return found;
 }
 
 static int audit(const char *event, void *arguments, void *unused)

@@ -10,12 +10,14 @@
  * two bytecodes, with its lock held. Asking for one needs neither the lock nor memory, so
  * operators, the audit hook and the drain all ask while it is wanted:
  *
- *   NOT_YET -> WANTED -> ASKED -> DONE | GIVEN_UP
- *                 ^---------'  not a good moment: somebody asks again
+ *   NOT_YET -> WANTED -> ASKED -> RUNNING -> DONE | GIVEN_UP
+ *                 ^--------------------'  not a good moment: somebody asks again
  */
 
 enum {
     ATTEMPTS = 4, /* runs that may come out incomplete before the best one is taken */
+    PATIENCE = 3, /* polls that a pending call may take */
+    HELPERS = 3,
 };
 
 static struct tp_torch_search *running; /* only on the calibrating thread, while torch calls back */
@@ -123,19 +125,46 @@ static enum tp_torch_calibration attempt(const struct tp_python *python,
 
 static int calibrate(void *unused)
 {
-    const struct tp_python *python = tp_python_find();
+    const struct tp_python *python = tp_python_known();
     struct tp_torch_thread *self = tp_torch_self != NULL ? tp_torch_self : tp_torch_thread_claim();
     struct tp_py_object *type, *value, *traceback;
     int asked = TP_TORCH_ASKED;
 
     (void)unused;
-    if (python == NULL || atomic_load(&tp_torch.calibration) != TP_TORCH_ASKED)
+    if (python == NULL ||
+        !atomic_compare_exchange_strong(&tp_torch.calibration, &asked, TP_TORCH_RUNNING))
         return 0;
     python->PyErr_Fetch(&type, &value, &traceback);
-    atomic_compare_exchange_strong(&tp_torch.calibration, &asked,
-                                   self != NULL ? (int)attempt(python, self) : TP_TORCH_WANTED);
+    atomic_store(&tp_torch.calibration,
+                 self != NULL ? (int)attempt(python, self) : TP_TORCH_WANTED);
     python->PyErr_Restore(type, value, traceback);
     return 0;
+}
+
+/* If the interpreter is ending meanwhile, this thread ends in Ensure. */
+static void *help(void *argument)
+{
+    const struct tp_python *python = argument;
+    int lock = python->PyGILState_Ensure();
+
+    calibrate(NULL);
+    python->PyGILState_Release(lock);
+    tp_torch_thread_exit();
+    return NULL;
+}
+
+void tp_torch_calibrate_help(void)
+{
+    static unsigned waited, helpers; /* drain only */
+    const struct tp_python *python = tp_python_known();
+
+    waited = atomic_load(&tp_torch.calibration) == TP_TORCH_ASKED ? waited + 1 : 0;
+    if (waited < PATIENCE || helpers == HELPERS || python == NULL || !python->Py_IsInitialized() ||
+        tp_torch.options.make_thread == NULL)
+        return;
+    waited = 0;
+    helpers++;
+    tp_torch.options.make_thread(help, (void *)(uintptr_t)python);
 }
 
 void tp_torch_calibrate_ask(void)
@@ -151,7 +180,9 @@ void tp_torch_calibrate_ask(void)
         atomic_store(&tp_torch.calibration, TP_TORCH_GIVEN_UP);
         return;
     }
-    python = tp_python_find();
+    python = tp_python_known();
+    if (python == NULL)
+        atomic_store(&tp_torch.reason, "there is no Python interpreter to calibrate with");
     if (python == NULL || !python->Py_IsInitialized())
         return;
     if (!atomic_compare_exchange_strong(&tp_torch.calibration, &wanted, TP_TORCH_ASKED))

@@ -53,20 +53,20 @@ static inline struct tp_torch_name_entry *tp_torch_name_slot(struct tp_torch_thr
 
 _Static_assert(TP_TORCH_NAME_ENTRIES == 256, "the slot is 8 bits of the product");
 
-/* Id of a name whose texts are strings of C++. */
-static inline uint32_t tp_torch_name_id(struct tp_torch_thread *self,
-                                        const struct tp_torch_name *name)
+/* The cache entry of a name whose texts are strings of C++; NULL when it is another one's. */
+static inline struct tp_torch_name_entry *tp_torch_name_find(struct tp_torch_thread *self,
+                                                             const struct tp_torch_name *name)
 {
     uint64_t key = (uint64_t)(uintptr_t)name->key;
-    const struct tp_torch_name_entry *entry = tp_torch_name_slot(self, key);
+    struct tp_torch_name_entry *entry = tp_torch_name_slot(self, key);
 
     if (TP_LIKELY(entry->key == key && entry->name_length == name->name_length &&
                   entry->overload_length == name->overload_length &&
                   tp_torch_same(entry->text, name->name, name->name_length) &&
                   tp_torch_same(entry->text + name->name_length + 1, name->overload,
                                 name->overload_length)))
-        return entry->id;
-    return tp_torch_name_look(self, name);
+        return entry;
+    return NULL;
 }
 
 /*
@@ -122,25 +122,22 @@ static inline uint64_t tp_torch_inputs_hash(const struct tp_torch_layout *layout
     return hash != 0 ? hash : 1;
 }
 
-/* The cache entry of an operator's inputs; NULL when there is none to be had. */
+/*
+ * The cache entry of an operator's inputs; NULL when there is none to be had. Mostly it is @last,
+ * which lies beside the operator's name.
+ */
 static inline const struct tp_torch_input_entry *
 tp_torch_inputs_find(struct tp_torch_thread *self, const struct tp_torch_layout *layout, bool all,
-                     const unsigned char *inputs, size_t count)
+                     const unsigned char *inputs, size_t count, struct tp_torch_input_entry *last)
 {
-    struct tp_torch_input_entry *entry;
     uint64_t hash;
 
-    if (TP_UNLIKELY(self == NULL || count > TP_TORCH_INPUTS))
+    if (TP_UNLIKELY(count > TP_TORCH_INPUTS))
         return NULL;
     hash = tp_torch_inputs_hash(layout, all, inputs, count);
-    entry = &self->inputs[hash % TP_TORCH_INPUT_ENTRIES];
-    if (TP_LIKELY(entry->hash == hash))
-        return entry;
-    entry->hash = 0;
-    if (!tp_torch_inputs_learn(self, inputs, count, entry))
-        return NULL;
-    entry->hash = hash;
-    return entry;
+    if (TP_LIKELY(last->hash == hash))
+        return last;
+    return tp_torch_inputs_look(self, hash, inputs, count, last) ? last : NULL;
 }
 
 #endif

@@ -117,10 +117,8 @@ uint64_t tp_torch_inputs_mix_list(const struct tp_torch_layout *layout, bool all
     return hash;
 }
 
-__attribute__((noinline, cold)) bool tp_torch_inputs_learn(struct tp_torch_thread *self,
-                                                           const unsigned char *inputs,
-                                                           size_t count,
-                                                           struct tp_torch_input_entry *entry)
+static bool learn(struct tp_torch_thread *self, const unsigned char *inputs, size_t count,
+                  struct tp_torch_input_entry *entry)
 {
     const struct tp_torch_layout *layout = &tp_torch.found;
     bool all = tp_torch.shapes == TP_TORCH_SHAPES_ALL;
@@ -138,4 +136,20 @@ __attribute__((noinline, cold)) bool tp_torch_inputs_learn(struct tp_torch_threa
     if (length != 0)
         entry->inputs = tp_intern(TP_NAME_INPUTS, self->text, length);
     return length != 0;
+}
+
+bool tp_torch_inputs_look(struct tp_torch_thread *self, uint64_t hash, const unsigned char *inputs,
+                          size_t count, struct tp_torch_input_entry *ret_entry)
+{
+    struct tp_torch_input_entry *entry = &self->inputs[hash % TP_TORCH_INPUT_ENTRIES];
+
+    ret_entry->hash = 0;
+    if (entry->hash != hash) {
+        entry->hash = 0;
+        if (!learn(self, inputs, count, entry))
+            return false;
+        entry->hash = hash;
+    }
+    *ret_entry = *entry;
+    return true;
 }

@@ -47,7 +47,8 @@ struct tp_torch_functions {
 enum tp_torch_calibration {
     TP_TORCH_WANTED, /* torch is registered, calibration has not run */
     TP_TORCH_ASKED,  /* a pending call is on its way */
-    TP_TORCH_DONE,   /* found holds */
+    TP_TORCH_RUNNING,
+    TP_TORCH_DONE, /* found holds */
     TP_TORCH_GIVEN_UP,
     TP_TORCH_NOT_YET, /* no torch */
 };
@@ -72,6 +73,7 @@ struct tp_torch {
     _Atomic int state;       /* enum tp_torch_state */
     _Atomic int calibration; /* enum tp_torch_calibration */
     struct tp_torch_functions functions;
+    bool audited; /* the interpreter tells of imports */
     char version[32];
     uint32_t wanted; /* enum tp_torch_has, for these options */
     uint32_t differs;
@@ -87,7 +89,7 @@ extern struct tp_torch tp_torch;
 /**
  * tp_torch_notice - if libtorch_cpu is mapped and not yet observed, register with it
  *
- * Context: any thread outside torch's own locks; the audit hook and the drain.
+ * Context: start, the audit hook, or a thread of ours; takes the loader's locks.
  */
 void tp_torch_notice(void);
 
@@ -96,6 +98,9 @@ void tp_torch_notice(void);
 /** tp_torch_audit_install - ask CPython, not yet started, to tell us about imports. False: no
  * CPython here. */
 bool tp_torch_audit_install(void);
+
+/** tp_torch_audit_listed - whether the kernel lists a mapping of libtorch_cpu. Context: drain. */
+bool tp_torch_audit_listed(void);
 
 /** tp_torch_audit_mapped - path of the mapped libtorch_cpu, into @path; false when there is none */
 bool tp_torch_audit_mapped(char *path, size_t size);
@@ -110,10 +115,20 @@ bool tp_torch_audit_mapped(char *path, size_t size);
  */
 void tp_torch_calibrate_ask(void);
 
+/**
+ * tp_torch_calibrate_help - calibrate without the main thread when it does not come to it
+ *
+ * A main thread that waits in C for others runs no pending call. After some polls a short-lived
+ * thread of ours takes the interpreter lock instead.
+ *
+ * Context: drain, once a poll.
+ */
+void tp_torch_calibrate_help(void);
+
 /* ---- observe.c ---- */
 
-void *tp_torch_observe_begin(void **ret_context, const unsigned char *record);
-void tp_torch_observe_end(const unsigned char *record, void *context);
+void *tp_torch_observe_begin(void **ret_context, const unsigned char *record) __attribute__((hot));
+void tp_torch_observe_end(const unsigned char *record, void *context) __attribute__((hot));
 
 /* ---- thread.c ---- */
 
@@ -125,18 +140,19 @@ enum {
     TP_TORCH_INPUTS = 4096, /* more are not described */
 };
 
+struct tp_torch_input_entry {
+    uint64_t hash; /* of all that the texts are made from; 0 empty */
+    uint32_t shapes;
+    uint32_t inputs;
+};
+
 struct tp_torch_name_entry {
     uint64_t key; /* address of the schema, or hash of the text; 0 empty */
     uint32_t id;
     uint16_t name_length;
     uint16_t overload_length;
-    char text[112]; /* name, NUL, overload */
-};
-
-struct tp_torch_input_entry {
-    uint64_t hash; /* of all that the texts are made from; 0 empty */
-    uint32_t shapes;
-    uint32_t inputs;
+    struct tp_torch_input_entry last; /* inputs of the last operator of this name */
+    char text[96];                    /* name, NUL, overload */
 };
 
 /* One thread's caches, and its open operators. */
@@ -144,11 +160,13 @@ struct tp_torch_thread {
     _Atomic uint32_t owner; /* thread id of the system, 0 free */
     uint32_t number;        /* torch's number of the thread */
     uint32_t depth;         /* operators open and recorded */
-    uint32_t until_ask;     /* operators until calibration is asked for again */
-    uint32_t ask_interval;
-    bool quiet;                                    /* the operators of this moment are our own */
-    bool used;                                     /* was somebody's, some time */
-    _Alignas(64) const void *open[TP_TORCH_DEPTH]; /* their records */
+    int32_t until_ask;      /* operators until calibration is asked for again; below 0 it is due */
+    int32_t ask_interval;
+    bool early; /* had operators before calibration */
+    bool quiet; /* the operators of this moment are our own */
+    bool used;  /* was somebody's, some time */
+    const void
+        *open[TP_TORCH_DEPTH]; /* records of the open operators; the first share the line above */
     _Alignas(64) struct tp_torch_name_entry names[TP_TORCH_NAME_ENTRIES];
     struct tp_torch_input_entry inputs[TP_TORCH_INPUT_ENTRIES];
     char text[TP_TORCH_TEXT_BYTES];
@@ -185,15 +203,15 @@ uint32_t tp_torch_name_look(struct tp_torch_thread *self, const struct tp_torch_
 /* ---- inputs.c ---- */
 
 /**
- * tp_torch_inputs_learn - make the texts that describe an operator's inputs, and give @entry their
- * ids
- * @inputs: @count inputs of TP_TORCH_INPUT_BYTES each
+ * tp_torch_inputs_look - the ids of the texts that describe an operator's inputs, made at first
+ * sight
+ * @inputs: @count inputs of TP_TORCH_INPUT_BYTES each, @hash their tp_torch_inputs_hash()
  *
  * Context: hook. The layout has TP_TORCH_HAS_INPUTS and TP_TORCH_HAS_SIZES.
- * Return: false when a text did not fit.
+ * Return: false when a text did not fit; *ret_entry is then empty.
  */
-bool tp_torch_inputs_learn(struct tp_torch_thread *self, const unsigned char *inputs, size_t count,
-                           struct tp_torch_input_entry *entry);
+bool tp_torch_inputs_look(struct tp_torch_thread *self, uint64_t hash, const unsigned char *inputs,
+                          size_t count, struct tp_torch_input_entry *ret_entry);
 
 /** tp_torch_inputs_mix_list - go on with the hash @hash by what is shown of a list */
 uint64_t tp_torch_inputs_mix_list(const struct tp_torch_layout *layout, bool all, uint64_t hash,

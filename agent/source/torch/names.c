@@ -58,6 +58,7 @@ uint32_t tp_torch_name_look(struct tp_torch_thread *self, const struct tp_torch_
     if (holds(entry, key, name))
         return entry->id;
     entry->key = key;
+    entry->last.hash = 0;
     entry->name_length = (uint16_t)name->name_length;
     entry->overload_length = (uint16_t)name->overload_length;
     memcpy(entry->text, name->name, name->name_length);

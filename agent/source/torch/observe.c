@@ -111,7 +111,8 @@ static bool split_step(struct tp_torch_name *name, int64_t *ret_step)
 }
 
 static inline void read_inputs(const struct tp_torch_layout *layout, struct tp_torch_thread *self,
-                               const unsigned char *record, struct tp_op_details *details)
+                               const unsigned char *record, struct tp_torch_input_entry *last,
+                               struct tp_op_details *details)
 {
     size_t count = tp_torch_word(record, layout->inputs + 8u);
     const struct tp_torch_input_entry *entry;
@@ -119,23 +120,13 @@ static inline void read_inputs(const struct tp_torch_layout *layout, struct tp_t
     if (count == 0)
         return;
     entry = tp_torch_inputs_find(self, layout, tp_torch.shapes == TP_TORCH_SHAPES_ALL,
-                                 tp_torch_pointer(record, layout->inputs), count);
+                                 tp_torch_pointer(record, layout->inputs), count, last);
     if (TP_UNLIKELY(entry == NULL)) {
         details->flags = TP_OP_NO_DETAILS;
         return;
     }
     details->shapes = entry->shapes;
     details->inputs = entry->inputs;
-}
-
-static void ask_for_calibration(struct tp_torch_thread *self)
-{
-    if (self == NULL || --self->until_ask != 0)
-        return;
-    if (self->ask_interval < 256)
-        self->ask_interval *= 2;
-    self->until_ask = self->ask_interval;
-    tp_torch_calibrate_ask();
 }
 
 static void begin_early(struct tp_torch_thread *self, const unsigned char *record)
@@ -148,7 +139,8 @@ static void begin_early(struct tp_torch_thread *self, const unsigned char *recor
     if (split_step(&name, &details.sequence_nr))
         details.scope = 7;
     details.torch_thread = (uint32_t)tp_torch.functions.thread();
-    ask_for_calibration(self);
+    if (self != NULL)
+        self->early = true;
     tp_record_op_begin(tp_torch_name_look(self, &name), &details);
 }
 
@@ -158,6 +150,7 @@ static void begin_partly(struct tp_torch_thread *self, const unsigned char *reco
     const struct tp_torch_layout *layout = &tp_torch.found;
     uint32_t has = layout->has;
     struct tp_op_details details = {.sequence_nr = -1, .flags = tp_torch.flags};
+    struct tp_torch_input_entry last = {.hash = 0};
     struct tp_torch_name name;
 
     if (has & TP_TORCH_HAS_NAME)
@@ -171,8 +164,10 @@ static void begin_partly(struct tp_torch_thread *self, const unsigned char *reco
         details.sequence_nr = (int64_t)tp_torch_word(record, layout->sequence);
     if (has & TP_TORCH_HAS_FORWARD_THREAD)
         details.forward_thread = tp_torch_word(record, layout->forward_thread);
-    if (tp_torch.shapes != TP_TORCH_SHAPES_OFF)
-        read_inputs(layout, self, record, &details);
+    if (tp_torch.shapes != TP_TORCH_SHAPES_OFF && self != NULL)
+        read_inputs(layout, self, record, &last, &details);
+    else if (tp_torch.shapes != TP_TORCH_SHAPES_OFF)
+        details.flags = TP_OP_NO_DETAILS;
     if (name.key == NULL && split_step(&name, &details.sequence_nr))
         details.scope = 7;
     tp_record_op_begin(tp_torch_name_look(self, &name), &details);
@@ -219,10 +214,35 @@ static inline void begin_wholly(struct tp_torch_thread *self, const unsigned cha
         .scope = record[layout->scope],
     };
 
+    struct tp_torch_name_entry *entry = tp_torch_name_find(self, &name);
+
+    if (TP_UNLIKELY(entry == NULL)) {
+        begin_slowly(self, record);
+        return;
+    }
     self->open[self->depth++] = record;
     if (tp_torch.shapes != TP_TORCH_SHAPES_OFF)
-        read_inputs(layout, self, record, &details);
-    tp_record_op_begin(tp_torch_name_id(self, &name), &details);
+        read_inputs(layout, self, record, &entry->last, &details);
+    tp_record_op_begin(entry->id, &details);
+}
+
+/*
+ * Asks for calibration when an outermost operator has ended: then the interpreter's next quiet
+ * moment is not inside an operator that is itself written in Python. A range around everything must
+ * not hold it up for ever.
+ */
+static __attribute__((noinline, cold)) void end_early(struct tp_torch_thread *self)
+{
+    if (atomic_load_explicit(&tp_torch.how, memory_order_relaxed) != TP_TORCH_EARLY) {
+        self->early = false;
+        return;
+    }
+    if (--self->until_ask > 0 || (self->depth != 0 && self->until_ask > -100))
+        return;
+    if (self->ask_interval < 255)
+        self->ask_interval = self->ask_interval * 2 + 1;
+    self->until_ask = self->ask_interval;
+    tp_torch_calibrate_ask();
 }
 
 void *tp_torch_observe_begin(void **ret_context, const unsigned char *record)
@@ -250,6 +270,8 @@ void tp_torch_observe_end(const unsigned char *record, void *context)
         if (TP_LIKELY(self->depth != 0 && self->open[self->depth - 1] == record)) {
             self->depth--;
             tp_record_op_end();
+            if (TP_UNLIKELY(self->early))
+                end_early(self);
         } else if (self->depth != 0) {
             pop_through(self, record);
         }

@@ -54,6 +54,7 @@ static bool is_call_none(const struct tp_python *python, struct tp_py_object *ob
 
 const char *tp_torch_probe_moment(const struct tp_python *python, struct tp_py_object *torch)
 {
+    static const char excluded[] = "_C._dispatch_tls_local_exclude_set";
     struct tp_py_object *spec = tp_python_get(python, torch, "__spec__");
     struct tp_py_object *importing = tp_python_get(python, spec, "_initializing");
     bool imported = spec != NULL && (importing == NULL || python->PyObject_IsTrue(importing) == 0);
@@ -62,7 +63,8 @@ const char *tp_torch_probe_moment(const struct tp_python *python, struct tp_py_o
     python->Py_DecRef(spec);
     if (!imported)
         return "torch is being imported";
-    if (tp_python_ask(python, torch, "_C._autograd._profiler_enabled", false))
+    if (tp_python_ask(python, torch, "_C._autograd._profiler_enabled", false) ||
+        module_flag(python, "torch.autograd.profiler", "_is_profiler_enabled"))
         return "the program's own profiler is running";
     if (!is_call_none(python, torch, "_C._get_tracing_state"))
         return "the program is being traced by torch.jit";
@@ -73,8 +75,10 @@ const char *tp_torch_probe_moment(const struct tp_python *python, struct tp_py_o
     if (!is_call_none(python, torch, "_C._functorch.peek_interpreter_stack") ||
         text_has(python, torch, "_C._dispatch_tls_local_include_set", "FuncTorch"))
         return "a torch.func transform is at work";
-    if (text_has(python, torch, "_C._dispatch_tls_local_exclude_set", "AutogradCPU"))
-        return "an operator written in Python is at work";
+    if (text_has(python, torch, excluded, "PythonTLSSnapshot") ||
+        (text_has(python, torch, excluded, "AutogradOther") &&
+         !tp_python_ask(python, torch, "_C.is_inference_mode_enabled", false)))
+        return "an operator in Python is at work";
     if (tp_python_ask(python, torch, "_C._len_torch_dispatch_stack", false) &&
         !module_has(python, "torch.utils._python_dispatch", "_disable_current_modes"))
         return "a dispatch mode of the program is at work";

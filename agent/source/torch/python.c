@@ -21,6 +21,8 @@ static bool find_all(struct tp_python *into)
 {
     FIND(Py_IsInitialized);
     FIND(Py_AddPendingCall);
+    FIND(PyGILState_Ensure);
+    FIND(PyGILState_Release);
     FIND(PySys_GetObject);
     FIND(PyDict_GetItemString);
     FIND(PyObject_GetAttrString);
@@ -42,12 +44,17 @@ static bool find_all(struct tp_python *into)
     return into->none != NULL;
 }
 
+const struct tp_python *tp_python_known(void)
+{
+    return atomic_load_explicit(&found, memory_order_acquire) ? &functions : NULL;
+}
+
 /* Two threads that look at once write the same words. */
 const struct tp_python *tp_python_find(void)
 {
     struct tp_python fresh;
 
-    if (atomic_load_explicit(&found, memory_order_acquire))
+    if (tp_python_known() != NULL)
         return &functions;
     if (!find_all(&fresh))
         return NULL;

@@ -17,6 +17,8 @@ struct tp_python {
     /* any thread, without the interpreter lock */
     int (*Py_IsInitialized)(void);
     int (*Py_AddPendingCall)(int (*call)(void *), void *argument);
+    int (*PyGILState_Ensure)(void);
+    void (*PyGILState_Release)(int state);
     /* with the interpreter lock */
     struct tp_py_object *(*PySys_GetObject)(const char *name); /* borrowed */
     struct tp_py_object *(*PyDict_GetItemString)(struct tp_py_object *dict,
@@ -44,12 +46,15 @@ struct tp_python {
 };
 
 /**
- * tp_python_find - the interpreter of this process
+ * tp_python_find - look for the interpreter of this process; the first success is kept
  *
- * Context: any thread outside a hook; the first success is kept, later calls are a load.
+ * Context: any thread outside a hook.
  * Return: NULL when the process has none, or one that lacks a function.
  */
 const struct tp_python *tp_python_find(void);
+
+/** tp_python_known - what tp_python_find() has found, or NULL. Context: hook. */
+const struct tp_python *tp_python_known(void);
 
 /* All of the following: with the interpreter lock. A failure leaves no exception set. */
 

@@ -7,6 +7,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum {
+    PART = 4096, /* no page is smaller */
+};
+
 static size_t read_by_kernel(void *to, const void *from, size_t size)
 {
     struct iovec local = {to, size};
@@ -16,23 +20,14 @@ static size_t read_by_kernel(void *to, const void *from, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* The pipe takes what is readable and stops at the first page that is not. */
 static size_t read_by_pipe(struct tp_safecopy *copy, void *to, const void *from, size_t size)
 {
-    size_t done = 0;
+    ssize_t put;
 
     if (copy->pipe[0] < 0 && pipe2(copy->pipe, O_CLOEXEC | O_NONBLOCK) != 0)
         return 0;
-    while (done < size) {
-        size_t part = size - done < 2048 ? size - done : 2048;
-        ssize_t put = write(copy->pipe[1], (const char *)from + done, part);
-        if (put <= 0 || read(copy->pipe[0], (char *)to + done, (size_t)put) != put)
-            break;
-        done += (size_t)put;
-        if ((size_t)put < part)
-            break;
-    }
-    return done;
+    put = write(copy->pipe[1], from, size);
+    return put > 0 && read(copy->pipe[0], to, (size_t)put) == put ? (size_t)put : 0;
 }
 
 void tp_safecopy_init(struct tp_safecopy *copy)
@@ -58,27 +53,25 @@ void tp_safecopy_fini(struct tp_safecopy *copy)
     errno = kept;
 }
 
-/* process_vm_readv copies whole parts only: a range cut by a bad page is read again page by page.
- */
+/* Either way takes a part as a whole or not at all: parts end where pages end. */
 size_t tp_safecopy_read(struct tp_safecopy *copy, void *to, const void *from, size_t size)
 {
     int kept = errno;
     size_t done = 0;
 
-    if ((uintptr_t)from < 4096 || (uintptr_t)from > UINTPTR_MAX - size)
+    if ((uintptr_t)from < PART || (uintptr_t)from > UINTPTR_MAX - size)
         return 0;
-    if (!copy->by_kernel) {
-        done = read_by_pipe(copy, to, from, size);
-    } else {
-        while (done < size) {
-            size_t part = 4096 - ((uintptr_t)from + done) % 4096;
-            if (part > size - done)
-                part = size - done;
-            size_t got = read_by_kernel((char *)to + done, (const char *)from + done, part);
-            done += got;
-            if (got < part)
-                break;
-        }
+    while (done < size) {
+        const char *at = (const char *)from + done;
+        char *target = (char *)to + done;
+        size_t part = PART - (uintptr_t)at % PART;
+        if (part > size - done)
+            part = size - done;
+        size_t got = copy->by_kernel ? read_by_kernel(target, at, part)
+                                     : read_by_pipe(copy, target, at, part);
+        done += got;
+        if (got < part)
+            break;
     }
     errno = kept;
     return done;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The row of sources.def: what the agent calls, and what the manifest says of it. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/os.h"
 #include "base/text.h"
+#include "guard.h"
 #include "log.h"
+#include "real.h"
 #include "source/torch/layout.h"
 #include "source/torch/torch.h"
 #include "sources.h"
@@ -22,7 +27,8 @@ static void put_missing(struct tp_text *text, uint32_t missing)
 static bool same(const struct tp_torch_report *a, const struct tp_torch_report *b)
 {
     return a->state == b->state && a->missing == b->missing && a->reason == b->reason &&
-           a->without_details == b->without_details && a->ended_elsewhere == b->ended_elsewhere;
+           a->without_details == b->without_details && a->ended_elsewhere == b->ended_elsewhere &&
+           a->too_deep == b->too_deep;
 }
 
 /* A new text only where something changed: who reads the old one meanwhile sees a mixture at worst.
@@ -51,15 +57,62 @@ static void tell(void)
         tp_text_format(&text, "; %llu operators before calibration have no details",
                        (unsigned long long)report.without_details);
     if (report.ended_elsewhere)
-        tp_text_format(&text, "; %llu operators ended on another thread",
+        tp_text_format(&text, "; %llu operators ended out of order or on another thread",
                        (unsigned long long)report.ended_elsewhere);
+    if (report.too_deep)
+        tp_text_format(&text, "; %llu operators nested too deeply to be recorded",
+                       (unsigned long long)report.too_deep);
     tp_source_say(TP_SOURCE_TORCH,
                   report.state == TP_TORCH_ABSENT ? TP_SOURCE_FAILED : TP_SOURCE_STARTED, why);
 }
 
+struct work {
+    void *(*run)(void *);
+    void *argument;
+    _Atomic bool taken;
+};
+
+static void *work_apart(void *argument)
+{
+    struct work *work = argument;
+    void *(*run)(void *) = work->run;
+    void *with = work->argument;
+
+    atomic_store(&work->taken, true);
+    tp_tls.ours = 1;
+    return run(with);
+}
+
+/* Only the drain asks, one at a time; a thread that has not begun yet keeps its work. */
+static bool make_thread(void *(*run)(void *), void *argument)
+{
+    static struct work work = {.taken = true};
+    pthread_attr_t detached;
+    pthread_t thread;
+    uint64_t signals;
+    int error;
+
+    if (!tp_real.pthread_create || !atomic_load(&work.taken) || pthread_attr_init(&detached) != 0)
+        return false;
+    work.run = run;
+    work.argument = argument;
+    atomic_store(&work.taken, false);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    tp_os_block_signals(&signals);
+    error = tp_real.pthread_create(&thread, &detached, work_apart, &work);
+    tp_os_restore_signals(&signals);
+    pthread_attr_destroy(&detached);
+    if (error != 0)
+        atomic_store(&work.taken, true);
+    return error == 0;
+}
+
 static int start(const struct tp_config *config, const char **ret_why)
 {
-    const struct tp_torch_options options = {.shapes = (enum tp_torch_shapes)config->shapes};
+    const struct tp_torch_options options = {
+        .shapes = (enum tp_torch_shapes)config->shapes,
+        .make_thread = make_thread,
+    };
 
     if (tp_torch_start(&options) < 0)
         *ret_why = "no memory for the threads' caches: slower";

@@ -81,7 +81,7 @@ struct tp_torch_thread *tp_torch_thread_claim(void)
     thread->depth = 0;
     thread->number = (uint32_t)tp_torch.functions.thread();
     thread->until_ask = thread->ask_interval = 1;
-    thread->quiet = false;
+    thread->quiet = thread->early = false;
     tp_torch_self = thread;
     return thread;
 }

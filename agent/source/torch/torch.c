@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "source/torch/internal.h"
+#include "source/torch/python.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -76,6 +77,7 @@ void tp_torch_notice(void)
     if (atomic_flag_test_and_set(&busy))
         return;
     torch = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+    tp_python_find();
     if (torch != NULL && atomic_load(&tp_torch.state) == TP_TORCH_WAITING)
         register_with(torch);
     atomic_flag_clear(&busy);
@@ -90,17 +92,35 @@ int tp_torch_start(const struct tp_torch_options *options)
     tp_torch.wanted = wanted_fields(options->shapes);
     atomic_store(&tp_torch.how, TP_TORCH_EARLY);
     atomic_store(&tp_torch.state, TP_TORCH_WAITING);
-    tp_torch_audit_install();
+    tp_torch.audited = tp_torch_audit_install();
     tp_torch_notice();
     return result;
+}
+
+static void *notice_apart(void *unused)
+{
+    (void)unused;
+    tp_torch_notice();
+    return NULL;
+}
+
+/* Without an interpreter nobody tells us of torch. Registering takes locks of the loader. */
+static void look_for_torch(void)
+{
+    static bool tried; /* drain only */
+
+    if (tried || tp_torch.audited || tp_torch.options.make_thread == NULL ||
+        !tp_torch_audit_listed())
+        return;
+    tried = tp_torch.options.make_thread(notice_apart, NULL);
 }
 
 void tp_torch_poll(void)
 {
     if (atomic_load(&tp_torch.state) == TP_TORCH_WAITING)
-        tp_torch_notice();
-    else
-        tp_torch_calibrate_ask();
+        look_for_torch();
+    tp_torch_calibrate_ask();
+    tp_torch_calibrate_help();
 }
 
 void tp_torch_stop(void)
@@ -111,9 +131,10 @@ void tp_torch_stop(void)
 /* A pending call of the parent may or may not have come along: ask again, it does no harm twice. */
 void tp_torch_fork_child(void)
 {
-    int asked = TP_TORCH_ASKED;
+    int asked = TP_TORCH_ASKED, running = TP_TORCH_RUNNING;
 
     atomic_compare_exchange_strong(&tp_torch.calibration, &asked, TP_TORCH_WANTED);
+    atomic_compare_exchange_strong(&tp_torch.calibration, &running, TP_TORCH_WANTED);
     atomic_store(&tp_torch.without_details, 0);
     atomic_store(&tp_torch.ended_elsewhere, 0);
     atomic_store(&tp_torch.too_deep, 0);

@@ -9,14 +9,16 @@
  *   torch.c      state, registering with torch, what the agent calls
  *   audit.c      noticing that torch was loaded
  *   observe.c    what runs at the begin and end of each operator
- *   thread.c     a thread's caches
+ *   thread.c     a thread's caches and open operators
  *   names.c      operator name -> id
  *   inputs.c     inputs -> shapes id, concrete inputs id
- *   describe.c decimal.c   the texts of those two
+ *   fast.h       the halves of those two that run at every operator
+ *   describe.c decimal.c   their texts
  *   layout.c     first guesses where torch keeps its fields
- *   calibrate.c  finding where it really keeps them: when and with what
+ *   calibrate.c  finding where it really keeps them: when, and by whom
  *   probe.c      ... from Python: small CPU tensors and a handful of operators
- *   search.c     ... in memory
+ *   search.c     ... in the records of those operators
+ *   samples.c    ... in those tensors
  *   python.c safecopy.c   the interpreter by dlsym; reading from addresses that may be wrong
  *
  * Names and times are recorded from the first operator on. The rest follows as soon as calibration
@@ -35,6 +37,10 @@ enum tp_torch_shapes {
 
 struct tp_torch_options {
     enum tp_torch_shapes shapes;
+    /* Runs @run(@argument) on a thread of the agent's own, detached, signals blocked; false when it
+     * cannot. The rare work that takes locks of the libc or of the interpreter goes there, not on
+     * the drain. NULL: such work is left undone. */
+    bool (*make_thread)(void *(*run)(void *), void *argument);
 };
 
 enum tp_torch_state {
