@@ -67,6 +67,8 @@ static int arm(struct tp_live *live)
     if (!error)
         error = tp_recording_open_names(live);
     if (!error)
+        tp_recording_second_clock(live);
+    if (!error)
         error = tp_drain_open(live);
     return error;
 }
@@ -288,6 +290,7 @@ tp_agent_start(int argc, char **argv, char **environment)
         return;
     }
     tp_clock_choose();
+    tp_clock_read(&tp_agent.first_pair, 16);
     pthread_atfork(NULL, NULL, after_fork_in_child);
     tell_children();
     tp_sources_start(&tp_agent.config);

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clock.h"
 #include "config.h"
 #include "event/names.h"
 #include "ring/ring.h"
@@ -101,8 +102,9 @@ struct tp_agent {
     struct tp_live *live; /* NULL: the agent is off in this image */
     char run_dir[TP_PATH_MAX];
     char host[65];
-    char program[256];     /* of /proc/self/exe */
-    bool root;             /* the process that the user started */
+    char program[256];               /* of /proc/self/exe */
+    bool root;                       /* the process that the user started */
+    struct tp_clock_pair first_pair; /* in the constructor: the far end of the first rate */
     uint8_t last_uuid[16]; /* of the instance that this process was forked from; zero none */
     uint32_t armed_pid;    /* pid for which last_uuid was set */
 };

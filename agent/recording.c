@@ -13,6 +13,7 @@
 #include "trace/file.h"
 
 #define NAMES_STEP (1u << 20)
+#define SECOND_CLOCK_NS 200000u /* nearer ones tell no rate: a reading is some 30 ns wide */
 #define META_BUFFER (64u << 10)
 
 /* Rank variables: key, then the names it may have, in order of preference. */
@@ -279,6 +280,20 @@ static void put_boot_id(struct tp_text *text)
     }
 }
 
+/* Ticks a second since the constructor, 0 = too early to tell. */
+static uint64_t guess_rate(void)
+{
+    struct tp_clock_pair now;
+
+    if (tp_clock_kind == TP_CLOCK_MONOTONIC)
+        return 1000000000u;
+    tp_clock_read(&now, 16);
+    uint64_t ns = now.monotonic_ns - tp_agent.first_pair.monotonic_ns;
+    if (!tp_agent.first_pair.monotonic_ns || ns < 20000 || ns > 1000000000000u)
+        return 0;
+    return (uint64_t)((double)(now.ticks - tp_agent.first_pair.ticks) * 1e9 / (double)ns);
+}
+
 static void put_start_line(struct tp_live *live, struct tp_text *text)
 {
     char cwd[TP_PATH_MAX];
@@ -300,8 +315,7 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
     tp_os_getcwd(cwd, sizeof(cwd));
     put_key_text(text, "cwd", cwd);
     put_key_text(text, "clock", tp_clock_name());
-    tp_text_format(text, ",\"ticks_per_second\":%llu",
-                   tp_clock_kind == TP_CLOCK_MONOTONIC ? 1000000000ull : 0ull);
+    tp_text_format(text, ",\"ticks_per_second\":%llu", (unsigned long long)guess_rate());
     if (tp_source_wanted(TP_SOURCE_MALLOC))
         put_key_text(text, "memory", "malloc");
     put_key_text(text, "ring_dir", live->ring_dir);
@@ -385,17 +399,34 @@ static void put_schema_line(struct tp_text *text)
     tp_text_string(text, "]}\n");
 }
 
+static void put_clock_pair(struct tp_text *text, const struct tp_clock_pair *pair)
+{
+    tp_text_format(text,
+                   "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%llu,\"raw_ns\":%llu,"
+                   "\"realtime_ns\":%llu,\"width\":%llu}\n",
+                   (unsigned long long)pair->ticks, (unsigned long long)pair->monotonic_ns,
+                   (unsigned long long)pair->raw_ns, (unsigned long long)pair->realtime_ns,
+                   (unsigned long long)pair->width);
+}
+
 void tp_recording_clock_line(struct tp_text *text)
 {
     struct tp_clock_pair pair;
 
     tp_clock_read(&pair, 16);
-    tp_text_format(text,
-                   "{\"t\":\"clock\",\"ticks\":%llu,\"monotonic_ns\":%llu,\"raw_ns\":%llu,"
-                   "\"realtime_ns\":%llu,\"width\":%llu}\n",
-                   (unsigned long long)pair.ticks, (unsigned long long)pair.monotonic_ns,
-                   (unsigned long long)pair.raw_ns, (unsigned long long)pair.realtime_ns,
-                   (unsigned long long)pair.width);
+    put_clock_pair(text, &pair);
+}
+
+void tp_recording_second_clock(struct tp_live *live)
+{
+    char buffer[512];
+    struct tp_text text;
+
+    if (tp_os_monotonic_ns() - tp_agent.first_pair.monotonic_ns < SECOND_CLOCK_NS)
+        return;
+    tp_text_init(&text, buffer, sizeof(buffer));
+    tp_recording_clock_line(&text);
+    tp_recording_meta(live, buffer, text.used);
 }
 
 int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
@@ -440,7 +471,10 @@ int tp_recording_open(struct tp_live *live)
     tp_text_init(&text, buffer, META_BUFFER);
     put_start_line(live, &text);
     put_dist_line(&text);
-    tp_recording_clock_line(&text);
+    if (tp_agent.first_pair.monotonic_ns)
+        put_clock_pair(&text, &tp_agent.first_pair);
+    else
+        tp_recording_clock_line(&text);
     put_schema_line(&text);
     tp_sources_report(&text, true);
     error = tp_recording_meta(live, buffer, text.used);

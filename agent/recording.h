@@ -53,6 +53,15 @@ int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size);
 /** tp_recording_clock_line - append a `clock` line */
 void tp_recording_clock_line(struct tp_text *text);
 
+/**
+ * tp_recording_second_clock - a `clock` line at the first event, where the constructor's is long
+ * enough ago
+ *
+ * So even a process that dies in its first milliseconds has two readings, and with them a rate.
+ * Context: arming thread.
+ */
+void tp_recording_second_clock(struct tp_live *live);
+
 /** tp_recording_read_environment - what is read of the environment for the manifest: rank
  * variables. Context: start. */
 void tp_recording_read_environment(char *const *environment, int argc, char *const *argv);

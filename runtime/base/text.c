@@ -159,6 +159,9 @@ static void put_conversion(struct tp_text *text, const char **format, va_list *a
     if (f[0] == '.' && f[1] == '*') {
         precision = va_arg(*arguments, int);
         f += 2;
+    } else if (*f == '.') {
+        for (precision = 0, f++; *f >= '0' && *f <= '9'; f++)
+            precision = precision * 10 + (*f - '0');
     }
     while (*f == 'l' || *f == 'z') {
         longs++;

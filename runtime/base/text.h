@@ -28,7 +28,7 @@ void tp_text_hex(struct tp_text *text, uint64_t value,
 /** tp_text_json - @size bytes as a JSON string with its quotes; invalid UTF-8 becomes U+FFFD */
 void tp_text_json(struct tp_text *text, const void *bytes, size_t size);
 
-/** tp_text_format - %s %.*s %c %d %i %u %x %X with l, ll, z and zero-padded width; %p; %% */
+/** tp_text_format - %s %.*s %.40s %c %d %i %u %x %X with l, ll, z and zero-padded width; %p; %% */
 void tp_text_format(struct tp_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tp_text_vformat(struct tp_text *text, const char *format, va_list arguments);

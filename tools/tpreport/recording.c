@@ -18,15 +18,16 @@ static int check_inputs(const struct tp_run *run, struct tp_diag *diag)
     return 0;
 }
 
-static int read_format(const struct tp_options *options, bool *ret_json, struct tp_diag *diag)
+static int read_format(const struct tp_options *options, const char *expected, bool *ret_json,
+                       struct tp_diag *diag)
 {
     const char *format = options->format ? options->format : "text";
 
     *ret_json = !strcmp(format, "json");
-    if (*ret_json || !strcmp(format, "text"))
+    if (!strcmp(format, "text") || (*ret_json && strstr(expected, "json")))
         return 0;
-    return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
-                        "format '%.40s': expected text or json", format);
+    return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET, "format '%.40s': expected %s",
+                        format, expected);
 }
 
 int tp_command_info(struct tp_run *run, struct tp_diag *diag)
@@ -36,7 +37,7 @@ int tp_command_info(struct tp_run *run, struct tp_diag *diag)
     int result = check_inputs(run, diag);
 
     if (!result)
-        result = read_format(run->options, &json, diag);
+        result = read_format(run->options, "text or json", &json, diag);
     for (int i = 0; i < run->input_count && !result; i++) {
         if (i)
             tp_buffer_char(&out, '\n');
@@ -53,9 +54,11 @@ int tp_command_info(struct tp_run *run, struct tp_diag *diag)
 int tp_command_check(struct tp_run *run, struct tp_diag *diag)
 {
     struct tp_buffer out = {0};
-    bool cut;
+    bool json, cut;
     int result = check_inputs(run, diag);
 
+    if (!result)
+        result = read_format(run->options, "text", &json, diag);
     for (int i = 0; i < run->input_count && !result; i++) {
         result = tptrace_check(run->inputs[i].path, &run->options->selection, &out, &cut, diag);
         run->is_partial |= !result && cut;

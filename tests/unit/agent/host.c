@@ -168,7 +168,7 @@ int host_run(TCase *tests, const char *name)
 {
     Suite *suite = suite_create(name);
 
-    tcase_set_timeout(tests, 60);
+    tcase_set_timeout(tests, 240);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

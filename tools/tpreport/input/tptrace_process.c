@@ -357,7 +357,13 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
         if (!p->meta.drops[i].has_track)
             p->totals.dropped_elsewhere += p->meta.drops[i].count;
     }
-    return error;
+    /* What the end line tells of must be there, even where every segment is gone. */
+    for (size_t i = 0; i < p->meta.total_count && error >= 0; i++) {
+        struct tptrace_track *track;
+        if (p->meta.totals[i].slots)
+            error = tptrace_tracks_find(&p->tracks, p->meta.totals[i].track, &track);
+    }
+    return error < 0 ? error : 0;
 }
 
 int tptrace_process_open(struct tptrace_process *process, const char *dir, size_t trouble_limit,

@@ -458,7 +458,10 @@ bool tptrace_run_was_cut(const struct tptrace_run *run)
 {
     for (size_t i = 0; i < run->count; i++) {
         const struct tptrace_member *member = &run->members[i];
-        if (member->failed || member->names_damaged || member->names_unknown ||
+        if (member->failed ||
+            (member->was_read && member->rate_from == TPTRACE_RATE_ASSUMED &&
+             member->process.tracks.count) ||
+            member->names_damaged || member->names_unknown ||
             (member->was_read && tptrace_process_was_cut(&member->process)))
             return true;
     }
