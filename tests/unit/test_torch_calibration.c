@@ -132,7 +132,7 @@ int main(void)
     tcase_add_test(tcase, guess_is_the_nearest_older_version);
     tcase_add_test(tcase, every_field_has_a_name);
     suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
+    srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed != 0;
