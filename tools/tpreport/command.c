@@ -70,6 +70,7 @@ void tp_run_fini(struct tp_run *run)
         tp_input_close(&run->inputs[i]);
     free(run->inputs);
     tp_event_list_fini(&run->list);
+    tp_trace_context_fini(&run->trace);
     tp_stacks_fini(&run->stacks);
     tp_strings_fini(&run->strings);
     tp_buffer_fini(&run->notes);
@@ -124,8 +125,11 @@ static void collect_losses(struct tp_run *run)
 static void ask_for_settings(struct tp_run *run)
 {
     run->list.with_flops = run->options->flops == TP_SWITCH_ON;
-    run->list.keeps_details = run->options->command == TP_COMMAND_EVENTS && run->view &&
-                              !strcmp(run->view->format, "json");
+    bool is_trace = run->view && run->view->write == tp_kineto_write;
+    run->list.keeps_details = is_trace || (run->options->command == TP_COMMAND_EVENTS &&
+                                           run->view && !strcmp(run->view->format, "json"));
+    if (is_trace)
+        run->list.trace = &run->trace;
 }
 
 static int set_device(struct tp_run *run, const char *device)
@@ -161,12 +165,23 @@ static void name_input(const struct tp_input *input, struct tp_diag *diag)
         tp_diag_at(diag, input->path);
 }
 
+static int begin_source(struct tp_run *run, struct tp_diag *diag)
+{
+    if (!run->list.trace || !tp_trace_context_begin(run->list.trace, run->list.count))
+        return 0;
+    return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a trace");
+}
+
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
 {
     ask_for_settings(run);
     for (int i = 0; i < run->input_count; i++) {
         struct tp_input *input = &run->inputs[i];
-        int result = input->kind->read_list(input, &run->list, diag);
+        int result = begin_source(run, diag);
+        if (!result)
+            result = input->kind->read_list(input, &run->list, diag);
+        if (!result && run->list.trace)
+            tp_trace_context_source(run->list.trace)->is_nested = run->list.is_nested;
         if (!result)
             result = tp_tree_build(&run->list, diag);
         if (result < 0) {

@@ -18,7 +18,8 @@ struct tp_run {
     struct tp_strings strings;
     struct tp_stacks stacks;
     struct tp_event_list list;
-    struct tp_input *inputs; /* all open */
+    struct tp_trace_context trace; /* beside the list, for who wants it */
+    struct tp_input *inputs;       /* all open */
     int input_count;
     struct tp_progress progress;
     struct tp_buffer notes;         /* lines for stderr: what was lost */

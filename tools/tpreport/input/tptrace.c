@@ -115,6 +115,8 @@ static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
         error = tptrace_list_add(lists[0], lists[i]);
     if (!error)
         error = tptrace_list_finish(lists[0], run->start_ns, events);
+    if (!error)
+        error = tptrace_marks(run, events);
     return fail_memory(diag, error);
 }
 

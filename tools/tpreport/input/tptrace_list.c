@@ -21,6 +21,7 @@ struct item {
     struct tptrace_details details;
     uint32_t domain;
     uint32_t tid, framework_thread;
+    uint32_t pid;
     int32_t node_id;
 };
 
@@ -74,6 +75,7 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
         return error;
     tptrace_event_of(&item->event, source->names, name, record);
     item->node_id = tptrace_node_of(source->process, list->by);
+    item->pid = source->process->meta.pid;
     item->ordinal = source->ordinal;
     item->user = source->user;
     item->domain = name->domain;
@@ -329,7 +331,13 @@ static int append_event(struct tp_event_list *events, const struct item *item,
     event.node_id = item->node_id;
     event.flags = (uint16_t)(item->event.flags | TP_EVENT_HAS_FWD_THREAD);
     event.scope = item->event.scope;
-    return tp_event_list_append(events, &event);
+    error = tp_event_list_append(events, &event);
+    if (error || !events->keeps_details)
+        return error;
+    char pid[16];
+    int size = snprintf(pid, sizeof(pid), "%u", item->pid);
+    return tp_strings_put(events->strings, pid, (size_t)size,
+                          &events->details[events->count - 1].pid);
 }
 
 static int append_all(struct tptrace_list *list, int64_t start_ns, const struct threads *threads,

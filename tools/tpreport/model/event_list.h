@@ -10,6 +10,7 @@
 #include "model/function_event.h"
 #include "model/stacks.h"
 #include "model/strings.h"
+#include "model/trace_context.h"
 
 /* Events in list order with the settings they were recorded under. */
 struct tp_event_list {
@@ -26,6 +27,7 @@ struct tp_event_list {
     bool with_flops;
     bool keeps_details;               /* set before the first event, or never */
     struct tp_event_details *details; /* as many as events; NULL without keeps_details */
+    struct tp_trace_context *trace;   /* borrowed; set before the first event; NULL: not wanted */
 };
 
 /**
