@@ -262,22 +262,28 @@ static void put_front_end(struct tp_kineto_writer *w, struct told *told,
     put_call_stack(w, told, event);
 }
 
+static void put_call(struct tp_kineto_writer *w, struct told *told,
+                     const struct tp_function_event *event, const struct tp_event_details *details)
+{
+    put_integer(
+        w, told, "External id",
+        details->linked_correlation_id ? details->linked_correlation_id : details->external_id, 0);
+    told->event.id = put_integer(w, told, "correlation", event->id, INT64_MIN);
+}
+
+/* An annotation has no stream of its own: with one it would be taken for work. */
 static void put_device(struct tp_kineto_writer *w, struct told *told,
                        const struct tp_function_event *event,
                        const struct tp_event_details *details, enum kind kind)
 {
-    int64_t external = put_integer(w, told, "External id",
-                                   kind == DEVICE_ANNOTATION        ? event->id
-                                   : details->linked_correlation_id ? details->linked_correlation_id
-                                                                    : details->external_id,
-                                   0);
-    int64_t correlation =
-        kind == DEVICE_ANNOTATION ? 0 : put_integer(w, told, "correlation", event->id, INT64_MIN);
-
-    told->event.id = kind == DEVICE_ANNOTATION ? external : correlation;
-    if (kind < DEVICE)
-        return;
     told->event.device_type = TP_DEVICE_CUDA;
+    told->event.device_index = event->device_index;
+    told->event.device_resource_id = told->event.thread; /* the row's */
+    if (kind == DEVICE_ANNOTATION) {
+        told->event.id = put_integer(w, told, "External id", event->id, 0);
+        return;
+    }
+    put_call(w, told, event, details);
     told->event.device_index =
         (int32_t)put_integer(w, told, "device", event->device_index, INT64_MIN);
     told->event.device_resource_id =
@@ -301,6 +307,8 @@ static void put_arguments(struct tp_kineto_writer *w, struct told *told, uint32_
     told->shapes_are_known = event->input_shapes == TP_STRING_LIST;
     if (category->kind < CALL)
         put_front_end(w, told, event, details);
+    else if (category->kind == CALL)
+        put_call(w, told, event, details);
     else
         put_device(w, told, event, details, category->kind);
     tp_buffer_char(&w->line, '}');
