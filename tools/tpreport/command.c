@@ -125,10 +125,13 @@ static void collect_losses(struct tp_run *run)
 static void ask_for_settings(struct tp_run *run)
 {
     run->list.with_flops = run->options->flops == TP_SWITCH_ON;
-    bool is_trace = run->view && run->view->write == tp_kineto_write;
-    run->list.keeps_details = is_trace || (run->options->command == TP_COMMAND_EVENTS &&
-                                           run->view && !strcmp(run->view->format, "json"));
-    if (is_trace)
+    tp_view_write *write = run->view ? run->view->write : NULL;
+    bool wants_trace =
+        write == tp_kineto_write || write == tp_folded_write || write == tp_pprof_write;
+
+    run->list.keeps_details = wants_trace || (run->options->command == TP_COMMAND_EVENTS && write &&
+                                              !strcmp(run->view->format, "json"));
+    if (wants_trace)
         run->list.trace = &run->trace;
 }
 
@@ -400,6 +403,10 @@ int tp_command_tree(struct tp_run *run, struct tp_diag *diag)
 
 int tp_command_stacks(struct tp_run *run, struct tp_diag *diag)
 {
+    if (run->options->of_averages && run->view->write != tp_stacks_write)
+        return tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+                            "--of averages: format '%s' is made of events, whose ranges it shows",
+                            run->view->format);
     return run->options->of_averages ? tp_command_averages(run, diag)
                                      : tp_command_events(run, diag);
 }
@@ -423,5 +430,7 @@ int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag 
     if (!result)
         result = commands[run->options->command].function(run, diag);
     collect_losses(run);
+    if (output->note[0])
+        tp_buffer_format(&run->notes, "tpreport: %s\n", output->note);
     return result;
 }

@@ -128,23 +128,36 @@ static int read_TIME_UNIT(const struct argument *a)
 
 static int read_METRIC(const struct argument *a)
 {
-    static const char *const device[] = {"self_cuda_time_total", "self_xpu_time_total",
-                                         "self_privateuse1_time_total", "self_device_time_total"};
+    static const struct {
+        const char *name;
+        enum tp_measure metric;
+    } metrics[] = {
+        {"self_cpu_time_total", TP_MEASURE_SELF_CPU_TIME},
+        {"self_device_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"self_cuda_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"self_xpu_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"self_privateuse1_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"cpu_time_total", TP_MEASURE_CPU_TIME},
+        {"self_cpu_memory_usage", TP_MEASURE_SELF_CPU_MEMORY},
+        {"self_device_memory_usage", TP_MEASURE_SELF_DEVICE_MEMORY},
+        {"count", TP_MEASURE_COUNT},
+        {"cpu", TP_MEASURE_SELF_CPU_TIME},
+        {"device", TP_MEASURE_SELF_DEVICE_TIME},
+        {"bytes", TP_MEASURE_SELF_CPU_MEMORY},
+    };
 
-    if (!strcmp(a->text, "self_cpu_time_total")) {
-        a->options->view.metric = TP_MEASURE_SELF_CPU_TIME;
-        return 0;
-    }
-    for (int i = 0; i < 4; i++) {
-        if (!strcmp(a->text, device[i])) {
-            a->options->view.metric = TP_MEASURE_SELF_DEVICE_TIME;
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+        if (!strcmp(a->text, metrics[i].name)) {
+            a->options->view.metric = metrics[i].metric;
             return 0;
         }
     }
     return tp_diag_fail(
         a->diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
         "metric should be one of: ['self_cpu_time_total', 'self_cuda_time_total', "
-        "'self_xpu_time_total', 'self_privateuse1_time_total'] (or self_device_time_total)");
+        "'self_xpu_time_total', 'self_privateuse1_time_total'] (or self_device_time_total, "
+        "cpu_time_total, self_cpu_memory_usage, self_device_memory_usage, count, cpu, device, "
+        "bytes)");
 }
 
 static int read_OF(const struct argument *a)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,7 @@ int tp_output_open(struct tp_output *output, const char *path, struct tp_diag *d
     output->deflate = NULL;
     output->used = 0;
     output->total = 0;
+    output->note[0] = '\0';
     if (!path)
         return 0;
     if (is_named_gzip(path))
@@ -166,6 +168,17 @@ void tp_output_buffer(struct tp_output *output, const struct tp_buffer *buffer)
         output->error = -ENOMEM;
     if (buffer->size)
         tp_output_bytes(output, buffer->bytes, buffer->size);
+}
+
+void tp_output_note(struct tp_output *output, const char *format, ...)
+{
+    va_list arguments;
+
+    if (output->note[0])
+        return;
+    va_start(arguments, format);
+    vsnprintf(output->note, sizeof(output->note), format, arguments);
+    va_end(arguments);
 }
 
 int tp_output_close(struct tp_output *output, bool keep, struct tp_diag *diag)

@@ -18,6 +18,7 @@ struct tp_output {
     const char *path;           /* NULL: standard output */
     struct z_stream_s *deflate; /* NULL: not compressed */
     char *temporary; /* written instead of @path and renamed at the end; NULL: written directly */
+    char note[256];  /* a line for stderr behind the report; "" none */
     uint64_t total;  /* bytes so far, as they came in */
     size_t used;
     char bytes[TP_OUTPUT_ROOM];
@@ -46,6 +47,10 @@ static inline bool tp_output_failed(const struct tp_output *output)
 {
     return output->error < 0;
 }
+
+/** tp_output_note - something that the report itself has no place for; the first one stays */
+void tp_output_note(struct tp_output *output, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /**
  * tp_output_close - write out the rest and let the file appear; @keep false throws it away
