@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What HolisticTraceAnalysis makes of traces, as JSON on stdout. usage: read_with_hta.py TRACE..."""
+"""What HolisticTraceAnalysis makes of traces, as JSON on stdout.
+usage: read_with_hta.py TRACE..."""
 
 import json
 import logging

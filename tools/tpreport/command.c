@@ -54,6 +54,8 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
         result = run->sort_column < 0 ? run->sort_column : 0;
     }
+    if (!result && options->command == TP_COMMAND_STACKS && run->view->write == tp_stacks_write)
+        result = tp_options_check_metric(options, diag);
     if (result < 0)
         return result;
     result = tp_strings_init(&run->strings);
@@ -80,6 +82,19 @@ void tp_run_fini(struct tp_run *run)
 
 /* ---- inputs ---- */
 
+/* A word that is no file may be meant as a command. */
+static void tell_nearest_command(const char *word, struct tp_diag *diag)
+{
+    const char *nearest = tp_command_nearest(word);
+
+    if (!nearest)
+        return;
+    *diag = (struct tp_diag){0};
+    tp_diag_fail(diag, -ENOENT, TP_DIAG_NO_OFFSET, "no such file, and no such command; nearest: %s",
+                 nearest);
+    tp_diag_at(diag, word);
+}
+
 static int open_inputs(struct tp_run *run, struct tp_diag *diag)
 {
     const char *here = getenv("TPAGENT_OUT");
@@ -97,6 +112,8 @@ static int open_inputs(struct tp_run *run, struct tp_diag *diag)
         return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for %d inputs", count);
     for (int i = 0; i < count; i++) {
         int result = tp_input_open(&run->inputs[i], paths[i], &run->options->selection, diag);
+        if (result == -ENOENT && !i && run->options->first_is_word)
+            tell_nearest_command(paths[i], diag);
         if (result < 0)
             return result;
         run->inputs[i].progress = &run->progress;
@@ -168,6 +185,71 @@ static void name_input(const struct tp_input *input, struct tp_diag *diag)
         tp_diag_at(diag, input->path);
 }
 
+/* ---- nothing is selected ---- */
+
+static bool selects_something(const struct tp_selection *s)
+{
+    return s->has_pid || s->has_rank || s->has_step || s->thread ||
+           s->from.kind != TP_INSTANT_UNSET || s->to.kind != TP_INSTANT_UNSET;
+}
+
+static void tell_choice(struct tp_buffer *out, const struct tp_selection *s)
+{
+    if (s->has_pid)
+        tp_buffer_format(out, " --pid %lld", (long long)s->pid);
+    if (s->has_rank)
+        tp_buffer_format(out, " --rank %lld", (long long)s->rank);
+    if (s->thread)
+        tp_buffer_format(out, " --thread %.60s", s->thread);
+    if (s->has_step && s->first_step == s->last_step)
+        tp_buffer_format(out, " --step %lld", (long long)s->first_step);
+    else if (s->has_step)
+        tp_buffer_format(out, " --step %lld-%lld", (long long)s->first_step,
+                         (long long)s->last_step);
+    if (s->from.kind != TP_INSTANT_UNSET)
+        tp_buffer_string(out, " --from");
+    if (s->to.kind != TP_INSTANT_UNSET)
+        tp_buffer_string(out, " --to");
+}
+
+/* " there are threads 7 (main), 8; ..." */
+static void tell_extent(struct tp_buffer *out, const struct tp_extent *extent)
+{
+    const char *between = "; there are";
+
+    if (extent->thread_count) {
+        tp_buffer_format(out, "%s threads %s%s", between, extent->threads,
+                         extent->threads_shown < extent->thread_count ? ", ..." : "");
+        between = ",";
+    }
+    if (extent->has_steps) {
+        tp_buffer_format(out, "%s steps %lld to %lld", between, (long long)extent->first_step,
+                         (long long)extent->last_step);
+        between = ",";
+    }
+    if (extent->has_time)
+        tp_buffer_format(out, "%s times from %.3f to %.3f s", between,
+                         (double)extent->first_ns / 1e9, (double)extent->last_ns / 1e9);
+}
+
+/* An empty report is no answer to a mistyped number: say so, and what there is. */
+static void tell_empty_selection(struct tp_run *run)
+{
+    const struct tp_selection *selection = &run->options->selection;
+
+    if (run->event_count || !selects_something(selection))
+        return;
+    for (int i = 0; i < run->input_count; i++) {
+        const struct tp_extent *extent = &run->inputs[i].extent;
+        tp_buffer_format(&run->notes, "tpreport: %s: no event is selected by", run->inputs[i].path);
+        tell_choice(&run->notes, selection);
+        tell_extent(&run->notes, extent);
+        if (selection->has_step && !extent->has_steps)
+            tp_buffer_string(&run->notes, ", no steps (ProfilerStep#N)");
+        tp_buffer_char(&run->notes, '\n');
+    }
+}
+
 static int begin_source(struct tp_run *run, struct tp_diag *diag)
 {
     if (!run->list.trace || !tp_trace_context_begin(run->list.trace, run->list.count))
@@ -194,6 +276,7 @@ int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
         }
     }
     tp_progress_end(&run->progress);
+    run->event_count = run->list.count;
     return override_settings(run, diag);
 }
 
@@ -228,6 +311,8 @@ static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages
         result = input->kind->read_averages(input, &run->strings, &run->stacks, group, &part, diag);
         if (!result)
             result = tp_averages_merge(*ret_averages, part.averages);
+        if (!result)
+            run->event_count += tp_averages_event_count(part.averages);
         tp_averages_destroy(part.averages);
         if (run->list.use_device == TP_STRING_NONE)
             run->list.use_device = part.use_device;
@@ -430,6 +515,8 @@ int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag 
     if (!result)
         result = commands[run->options->command].function(run, diag);
     collect_losses(run);
+    if (run->view && (!result || (run->input_count && run->inputs[0].extent.has_time)))
+        tell_empty_selection(run);
     if (output->note[0])
         tp_buffer_format(&run->notes, "tpreport: %s\n", output->note);
     return result;

@@ -24,6 +24,7 @@ struct tp_run {
     struct tp_progress progress;
     struct tp_buffer notes;         /* lines for stderr: what was lost */
     struct tp_buffer recording;     /* what inputs say of themselves, as JSON; empty: nothing */
+    uint64_t event_count;           /* that were read */
     bool is_partial;                /* exit status 3 */
     enum tp_measure device_measure; /* of the kernels command: what its device time is */
 };

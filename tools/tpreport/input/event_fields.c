@@ -549,6 +549,13 @@ static bool in_window(const struct tp_selection *selection, struct tp_number sta
     return selection->to.kind != TP_INSTANT_RELATIVE || ns < (double)selection->to.ns;
 }
 
+static int64_t start_ns(const struct tp_json_parser *p)
+{
+    double ns = tp_number_to_double(tp_event_get(&p->event, TP_EVENT_START)) * 1000.0;
+
+    return ns > -9e18 && ns < 9e18 ? (int64_t)ns : 0;
+}
+
 static bool is_selected(const struct tp_json_parser *p)
 {
     char thread[24];
@@ -579,6 +586,10 @@ int tp_json_event_end(struct tp_json_parser *p)
     if (!p->saw_resource)
         p->event.device_resource_id = p->event.thread;
     p->event_number++;
+    if (p->extent) {
+        tp_extent_thread(p->extent, p->event.thread, NULL);
+        tp_extent_time(p->extent, start_ns(p));
+    }
     if (!is_selected(p))
         return 1;
     int result = tp_event_list_append(p->list, &p->event);

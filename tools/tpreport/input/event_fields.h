@@ -61,6 +61,7 @@ struct tp_json_parser {
     struct tp_buffer detail; /* a value as text */
     uint64_t seen;           /* bit n: fields[n] was there */
     uint32_t event_number;
+    struct tp_extent *extent; /* borrowed; NULL: nobody asks */
     bool saw_trace_name, saw_resource;
 
     struct tp_kernel *kernels;

@@ -343,6 +343,7 @@ static int read_list(struct tp_input *input, struct tp_event_list *list, struct 
     if (result < 0)
         return result;
     result = parser_init(&p, &reader, input->selection, list, diag);
+    p.extent = &input->extent;
     if (!result)
         result = tp_json_reader_input(&reader, input);
     if (!result)

@@ -163,8 +163,11 @@ static int find_thread(struct choice *choice, struct tp_diag *diag)
             return 0;
         }
     }
-    return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                        "--thread: no thread is named '%.*s'", 60, wanted);
+    return tp_diag_fail(
+        diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
+        "--thread: no thread is named '%.*s'; there are %s%s", 60, wanted,
+        kineto->input->extent.threads,
+        kineto->input->extent.threads_shown < kineto->input->extent.thread_count ? ", ..." : "");
 }
 
 /* Where events count their times from, which decides over the last bit of their differences. New
@@ -238,6 +241,31 @@ static bool selects_events(const struct tp_selection *selection)
            selection->from.kind != TP_INSTANT_UNSET || selection->to.kind != TP_INSTANT_UNSET;
 }
 
+static const char *thread_name(const struct tp_kineto *kineto, int64_t thread)
+{
+    for (uint32_t i = 0; i < kineto->thread_count; i++) {
+        if (kineto->threads[i].tid == thread)
+            return tp_strings_get(kineto->records.list->strings, kineto->threads[i].name)->bytes;
+    }
+    return NULL;
+}
+
+/* What there is, before some of it is left out. */
+static void tell_extent(const struct tp_kineto *kineto)
+{
+    const struct tp_raw_records *records = &kineto->records;
+    struct tp_extent *extent = &kineto->input->extent;
+
+    for (uint32_t i = records->first; i < records->list->count; i++) {
+        const struct tp_function_event *event = &records->list->events[i];
+        tp_extent_time(extent, start_of(kineto, event) - trace_start(kineto));
+        if (event->device_type == TP_DEVICE_CPU)
+            tp_extent_thread(extent, event->thread, thread_name(kineto, event->thread));
+    }
+    for (uint32_t i = 0; i < kineto->step_count; i++)
+        tp_extent_step(extent, kineto->steps[i].number);
+}
+
 static int select_events(struct tp_kineto *kineto, struct tp_diag *diag)
 {
     const struct tp_selection *selection = kineto->input->selection;
@@ -249,6 +277,7 @@ static int select_events(struct tp_kineto *kineto, struct tp_diag *diag)
     int result = select_rank(kineto, diag);
     if (result < 0 || !selects_events(selection))
         return result;
+    tell_extent(kineto);
     if (selection->has_step && !kineto->step_count)
         return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
                             "--step: this trace has no steps (ProfilerStep#N)");

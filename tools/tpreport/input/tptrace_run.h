@@ -52,6 +52,8 @@ struct tptrace_run {
     size_t found;     /* before selection */
     int64_t start_ns; /* of the run: times count from here */
     int64_t end_ns;   /* last record of any member, after reading */
+    bool has_steps;   /* with a selection by step: those that there are */
+    int64_t first_step, last_step;
 };
 
 /* How records are read. */
