@@ -18,6 +18,8 @@ static const struct {
 #undef TP_COMMAND
 };
 
+#define TRACE_LARGE (500ull << 20)
+
 /* ---- before and after ---- */
 
 static bool rows_are_events(const struct tp_options *options)
@@ -504,7 +506,15 @@ int tp_command_trace(struct tp_run *run, struct tp_diag *diag)
             "'FunctionEventAvg' object has no attribute 'trace_name'; a trace is made of "
             "events, not of averages");
     int result = tp_run_load_list(run, diag); /* needs no times, so any device type will do */
-    return result < 0 ? result : report_events(run, diag);
+    if (!result)
+        result = report_events(run, diag);
+    if (!result && run->output->total > TRACE_LARGE)
+        tp_output_note(
+            run->output,
+            "%llu MB of JSON: browsers give up near 500; --from, --to, --thread and --rank "
+            "choose a part",
+            (unsigned long long)(run->output->total >> 20));
+    return result;
 }
 
 int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag)
