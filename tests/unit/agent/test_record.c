@@ -44,8 +44,8 @@ static struct found read_track(uint32_t track)
 
 static void begin(unsigned class_)
 {
-    static const unsigned kinds[TP_CLASS_END] = {0, 0, TP_EVENT_NVTX_PUSH, TP_EVENT_ITT_BEGIN,
-                                                 TP_EVENT_API_BEGIN};
+    static const unsigned kinds[TP_CLASS_END] = {
+        0, 0, TP_EVENT_NVTX_PUSH, TP_EVENT_ITT_BEGIN, TP_EVENT_API_BEGIN, TP_EVENT_CUDA_BEGIN};
     const struct tp_op_details details = {.sequence_nr = -1};
 
     if (class_ == TP_CLASS_OP)
@@ -56,8 +56,12 @@ static void begin(unsigned class_)
 
 static bool end(unsigned class_)
 {
-    static const unsigned kinds[TP_CLASS_END] = {0, TP_EVENT_OP_END, TP_EVENT_NVTX_POP,
-                                                 TP_EVENT_ITT_END, TP_EVENT_API_END};
+    static const unsigned kinds[TP_CLASS_END] = {0,
+                                                 TP_EVENT_OP_END,
+                                                 TP_EVENT_NVTX_POP,
+                                                 TP_EVENT_ITT_END,
+                                                 TP_EVENT_API_END,
+                                                 TP_EVENT_CUDA_END};
 
     return tp_record_end(kinds[class_], class_);
 }
