@@ -273,7 +273,10 @@ int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag)
         tp_input_lost(kineto->input, kineto->undated, "%" PRIu64 " entries without a time left out",
                       kineto->undated);
     resolve(kineto);
-    int result = select_events(kineto, diag);
+    int result = tp_kineto_join_stacks(kineto);
+    if (result < 0)
+        return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for stacks");
+    result = select_events(kineto, diag);
     if (!result)
         result = set_settings(kineto, diag);
     tp_id_index_fini(&kineto->op_ids); /* room for what follows */
