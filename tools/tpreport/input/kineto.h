@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The parts of the reader of Kineto traces: kineto_json.c walks through the document,
- * kineto_entry.c makes a record of each entry, kineto_links.c and kineto_stacks.c do what can be told
- * only at the end. */
+ * kineto_entry.c makes a record of each entry, kineto_links.c and kineto_stacks.c do what can be
+ * told only at the end. */
 #ifndef TP_INPUT_KINETO_H
 #define TP_INPUT_KINETO_H
 

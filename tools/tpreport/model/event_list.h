@@ -32,8 +32,8 @@ struct tp_event_list {
     bool profile_memory;
     bool with_flops;
     enum tp_stacks_wanted stacks_wanted; /* set before reading */
-    bool keeps_details;               /* set before the first event, or never */
-    struct tp_event_details *details; /* as many as events; NULL without keeps_details */
+    bool keeps_details;                  /* set before the first event, or never */
+    struct tp_event_details *details;    /* as many as events; NULL without keeps_details */
 };
 
 /**
