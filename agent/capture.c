@@ -9,8 +9,8 @@
 
 _Atomic uint32_t tp_capture_closed;
 
-/* When the last turns happened; turn n lies at n % TURNS_KEPT. The number stands in front: a line is
- * written of whole entries only. */
+/* When the last turns happened; turn n lies at n % TURNS_KEPT. The number stands in front: a line
+ * is written of whole entries only. */
 static struct {
     _Atomic uint64_t ticks[TURNS_KEPT];
     uint32_t told; /* the reporter's: turns told so far */
@@ -60,7 +60,8 @@ void tp_capture_report(struct tp_text *text, bool all)
     if (all)
         turns.told = 0;
     if (now - turns.told > TURNS_KEPT) {
-        tp_text_format(text, "{\"t\":\"capture\",\"left_out\":%u}\n", now - turns.told - TURNS_KEPT);
+        tp_text_format(text, "{\"t\":\"capture\",\"left_out\":%u}\n",
+                       now - turns.told - TURNS_KEPT);
         turns.told = now - TURNS_KEPT;
     }
     while (turns.told != now && text->used + 128 < text->size) {

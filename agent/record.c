@@ -258,8 +258,8 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
     struct tp_thread *t = tp_tls.thread;
     bool result;
 
-    if ((!t || !t->slots) && (record->role == TP_ROLE_END || !tp_capture_is_open() ||
-                              !(t = tp_thread_attach())))
+    if ((!t || !t->slots) &&
+        (record->role == TP_ROLE_END || !tp_capture_is_open() || !(t = tp_thread_attach())))
         return false;
     if (t->busy)
         return refuse_nested(t, record, ticks);

@@ -48,8 +48,8 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks);
  * tp_record_room - make sure that a record of @slots slots finds room in the calling thread's ring
  * @wait_ns: how long the thread may wait for the drain; 0 on a thread of the program, always
  *
- * Context: hook; a thread that may wait: not in a signal handler, no lock held that the drain takes.
- * Return: false: the record would be lost. Nothing is counted.
+ * Context: hook; a thread that may wait: not in a signal handler, no lock held that the drain
+ * takes. Return: false: the record would be lost. Nothing is counted.
  */
 bool tp_record_room(unsigned slots, uint64_t wait_ns);
 
@@ -76,8 +76,8 @@ static inline __attribute__((always_inline)) void tp_slot0(const struct tp_threa
     slot[3] = tp_tls.freed_bytes;
 }
 
-static inline __attribute__((always_inline)) void tp_slot(const struct tp_thread *t, uint64_t number,
-                                                          const uint64_t *words)
+static inline __attribute__((always_inline)) void tp_slot(const struct tp_thread *t,
+                                                          uint64_t number, const uint64_t *words)
 {
     __builtin_memcpy(t->slots + (number & t->mask) * TP_SLOT_WORDS, words, TP_SLOT_BYTES);
 }
