@@ -238,7 +238,7 @@ START_TEST(equal_ids_are_joined_without_comparing_all_with_all)
                          "{'ph':'X','cat':'cpu_op','name':'op','tid':1,'ts':%d,'dur':1,'args':"
                          "{'External id':7,'Sequence number':3,'Fwd thread id':1,'Call stack':'f'}}"
                          ",{'ph':'X','cat':'kernel','name':'k','ts':%d,'dur':1,'args':"
-                         "{'External id':7,'correlation':7}},",
+                         "{'External id':7,'correlation':8}},",
                          i, i);
         tp_buffer_format(&json,
                          "{'ph':'s','id':1,'name':'fwdbwd','tid':1,'ts':%d},"
