@@ -176,7 +176,7 @@ def memory_is_exact():
 
 
 def wall_time_without_events():
-    """A program that records nothing still says how long it ran; nothing else can be measured by."""
+    """A program that records nothing still says how long it ran, and nothing else."""
     with tap.folder() as out:
         start = time.monotonic()
         tap.run(["/bin/sleep", "0.2"], tap.recorded_environment(out))
