@@ -25,7 +25,8 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
                       const struct tp_stream_name *name, const uint64_t *record)
 {
     bool op = tp_slot_kind(record) == TP_EVENT_OP_BEGIN;
-    uint8_t scope = op ? (uint8_t)record[7] : name->annotation ? SCOPE_USER : 0;
+    bool call = tp_slot_kind(record) == TP_EVENT_CUDA_BEGIN;
+    uint8_t scope = op ? (uint8_t)record[7] : name->annotation && !call ? SCOPE_USER : 0;
     uint32_t told = name->input_shapes == TP_STRING_NONE ? TP_STRING_LIST : name->input_shapes;
 
     *event = (struct tptrace_event){
@@ -36,7 +37,8 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
         .sequence_nr = op && !name->step ? (int64_t)record[4] : name->sequence_nr,
         .step = op && name->step ? (int64_t)record[4] : -1,
         .fwd_thread = op ? (uint32_t)record[5] : 0,
-        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0),
+        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0) |
+                 (call ? TP_EVENT_CALL : 0),
         .scope = scope,
     };
 }
@@ -114,7 +116,7 @@ static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
     for (unsigned i = 1; i < count && !error; i++)
         error = tptrace_list_add(lists[0], lists[i]);
     if (!error)
-        error = tptrace_list_finish(lists[0], run->start_ns, events);
+        error = tptrace_list_finish(lists[0], run, events);
     return fail_memory(diag, error);
 }
 

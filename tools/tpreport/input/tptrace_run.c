@@ -353,6 +353,8 @@ static void release(struct tptrace_process *process)
     }
     free(process->ring_slots);
     free(process->meta.pairs);
+    free(process->meta.cuda.pairs);
+    process->meta.cuda.pairs = NULL;
     process->ring_slots = NULL;
     process->meta.pairs = NULL;
 }
@@ -422,6 +424,8 @@ static int read_records(struct tptrace_run *run, struct tptrace_member *member,
 
     int error = fit_clock(member);
     if (!error)
+        error = tptrace_cuda_clock_fit(&p->cuda_clock, &p->meta.cuda, &p->clock);
+    if (!error)
         error = tptrace_path(path, member->dir, "names.tpn");
     if (!error)
         error = tptrace_names_open(&names, strings, path, p->meta.has_uuid ? p->meta.uuid : NULL,
@@ -483,11 +487,30 @@ bool tptrace_run_was_cut(const struct tptrace_run *run)
     return false;
 }
 
+/* Of a framework's or of CUDA's telling. */
+static bool uses_device_memory(const struct tptrace_member *member)
+{
+    const struct tptrace_totals *totals = &member->process.totals;
+
+    return member->was_read && (totals->cuda.has_memory || totals->stream.device_memory);
+}
+
+bool tptrace_run_uses_cuda(const struct tptrace_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        const struct tptrace_member *member = &run->members[i];
+        if ((member->was_read && member->process.totals.cuda.has_device_work) ||
+            uses_device_memory(member))
+            return true;
+    }
+    return false;
+}
+
 bool tptrace_run_counts_memory(const struct tptrace_run *run)
 {
     for (size_t i = 0; i < run->count; i++) {
         const char *memory = run->members[i].was_read ? run->members[i].process.meta.memory : NULL;
-        if (memory && *memory)
+        if ((memory && *memory) || uses_device_memory(&run->members[i]))
             return true;
     }
     return false;

@@ -94,6 +94,9 @@ unsigned tptrace_run_workers(const struct tptrace_run_options *options);
 /** tptrace_run_was_cut - is anything lost or unreadable? (Deaths and eviction are not.) */
 bool tptrace_run_was_cut(const struct tptrace_run *run);
 
+/** tptrace_run_uses_cuda - is there work of a device, or memory on one? Known after reading. */
+bool tptrace_run_uses_cuda(const struct tptrace_run *run);
+
 /** tptrace_run_counts_memory - did any member count its allocations? */
 bool tptrace_run_counts_memory(const struct tptrace_run *run);
 

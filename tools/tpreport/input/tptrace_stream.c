@@ -167,6 +167,52 @@ static int take_point(void *context, const uint64_t *record, int64_t ns, uint64_
                        : deliver_async(run, &r->source, r->consumer, &half, &other, 0);
 }
 
+static int take_cuda(void *context, const uint64_t *record, uint64_t ticks)
+{
+    struct tptrace_reading *r = context;
+
+    if (!r->consumer->cuda)
+        return 0;
+    return r->consumer->cuda(r->consumer->context, &r->source, record, ticks, &r->stream);
+}
+
+static int drop_range(void *context, const struct tp_stream_range *range)
+{
+    (void)context;
+    (void)range;
+    return 0;
+}
+
+/* ---- which threads ---- */
+
+bool tptrace_thread_is(const struct tptrace_meta *meta, const char *wanted, uint32_t tid)
+{
+    char *end;
+
+    if (!wanted)
+        return true;
+    unsigned long number = strtoul(wanted, &end, 10);
+    if (end != wanted && !*end && number == tid)
+        return true;
+    for (size_t i = 0; i < meta->track_count; i++) {
+        const struct tptrace_meta_track *track = &meta->tracks[i];
+        if (track->tid == tid && track->name && !strcmp(track->name, wanted))
+            return true;
+    }
+    return false;
+}
+
+static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
+{
+    return tptrace_thread_is(&run->process->meta, run->options->thread, track->tid);
+}
+
+/* Device work is recorded by other threads than those that launched it. */
+static bool track_is_read(const struct run *run, const struct tptrace_track *track)
+{
+    return tptrace_cuda_is(&run->process->meta.cuda, "cupti") || thread_is_wanted(run, track);
+}
+
 /* ---- one piece ---- */
 
 /* Who reads a track, made with its first piece; under the lock. */
@@ -186,6 +232,8 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
         .names = run->names,
         .ordinal = run->options->first_ordinal + piece->track->ordinal,
         .user = run->options->user,
+        .is_muted = !thread_is_wanted(run, piece->track),
+        .options = run->options,
     };
     struct tp_stream_config config = {
         .clock = &run->process->clock,
@@ -194,8 +242,9 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
         .windows = run->options->windows,
         .window_count = run->options->window_count,
         .context = r,
-        .range = take_range,
-        .point = take_point,
+        .range = r->source.is_muted ? drop_range : take_range,
+        .point = r->source.is_muted ? NULL : take_point,
+        .cuda = take_cuda,
     };
     tp_stream_init(&r->stream, &config, piece->first_ticks);
     piece->track->reading = r;
@@ -369,21 +418,6 @@ static int read_piece(struct worker *w, const struct job *job)
 
 /* ---- all pieces ---- */
 
-static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
-{
-    const char *wanted = run->options->thread;
-    const struct tptrace_meta_track *said =
-        tptrace_meta_find_track(&run->process->meta, track->number);
-    char *end;
-
-    if (!wanted)
-        return true;
-    unsigned long tid = strtoul(wanted, &end, 10);
-    if (end != wanted && !*end && tid == track->tid)
-        return true;
-    return said && said->name && !strcmp(said->name, wanted);
-}
-
 /* The next piece. Return: false when there is none, or the run has failed. */
 static bool take_next(struct run *run, struct job *job)
 {
@@ -391,7 +425,7 @@ static bool take_next(struct run *run, struct job *job)
 
     pthread_mutex_lock(&run->lock);
     while (!run->error && (found = tptrace_blocks_next(&run->blocks, &job->piece)) > 0 &&
-           !thread_is_wanted(run, job->piece.track))
+           !track_is_read(run, job->piece.track))
         found = 0;
     if (found > 0) {
         job->reading = find_reading(run, &job->piece);
@@ -430,6 +464,16 @@ static void free_readings(struct run *run)
     }
 }
 
+static void add_counts(struct tptrace_totals *totals, const struct tptrace_reading *r)
+{
+    if (!r->source.is_muted) {
+        tp_stream_add_counts(&totals->stream, &r->stream.counts);
+        return;
+    }
+    for (unsigned k = TP_EVENT_CUDA_CALL; k < TP_EVENT_KIND_END; k++)
+        totals->stream.kinds[k] += r->stream.counts.kinds[k];
+}
+
 /* All records have been read: what is still open is unfinished. */
 static int finish_tracks(struct run *run)
 {
@@ -444,7 +488,7 @@ static int finish_tracks(struct run *run)
         if (r) {
             r->consumer = &run->consumers[0];
             error = tp_stream_finish(&r->stream, run->process->last_ticks);
-            tp_stream_add_counts(&totals->stream, &r->stream.counts);
+            add_counts(totals, r);
             lost = r->stream.counts.lost_records;
         }
         if (thread_is_wanted(run, track))

@@ -256,13 +256,21 @@ static int end_range(struct tp_stream *stream, const uint64_t *record, unsigned 
     return close_range(stream, class_, ticks, record + 1, TP_STREAM_ENDED);
 }
 
+uint64_t tp_stream_innermost(const struct tp_stream *stream)
+{
+    return stream->top ? stream->top->range.sequence : 0;
+}
+
 static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned kind,
                      uint64_t ticks)
 {
     bool wanted = kind == TP_EVENT_ASYNC_BEGIN || kind == TP_EVENT_ASYNC_END;
 
+    if (kind >= TP_EVENT_CUDA_CALL)
+        return stream->config.cuda ? stream->config.cuda(stream->config.context, record, ticks) : 0;
     if (kind == TP_EVENT_MEMORY && (record[1] & 0xffff) != 0) {
         stream->device_bytes = (int64_t)((uint64_t)stream->device_bytes + record[5]);
+        stream->counts.device_memory++;
         wanted = !stream->top;
     }
     if (!wanted || !stream->config.point)
@@ -458,4 +466,5 @@ void tp_stream_add_counts(struct tp_stream_counts *into, const struct tp_stream_
     into->lost_records += from->lost_records;
     into->lost_name_bytes += from->lost_name_bytes;
     into->without_details += from->without_details;
+    into->device_memory += from->device_memory;
 }

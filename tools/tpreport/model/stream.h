@@ -90,6 +90,8 @@ struct tp_stream_config {
     /* records of the kinds ASYNC_BEGIN and ASYNC_END, MEMORY outside of all ranges; NULL: nobody
      * wants them */
     int (*point)(void *context, const uint64_t *record, int64_t ns, uint64_t sequence);
+    /* records of CUDA that are no ranges, by their ticks; NULL: nobody wants them */
+    int (*cuda)(void *context, const uint64_t *record, uint64_t ticks);
 };
 
 struct tp_stream_counts {
@@ -104,6 +106,7 @@ struct tp_stream_counts {
     uint64_t lost_records; /* that found no room */
     uint64_t lost_name_bytes;
     uint64_t without_details; /* operators whose details could not be read */
+    uint64_t device_memory;   /* records of a framework about memory of a device */
 };
 
 struct tp_stream_frame;
@@ -157,6 +160,9 @@ int tp_stream_feed(struct tp_stream *stream, const uint64_t *slots, size_t count
  */
 int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t open_slots,
                       uint64_t near_ticks);
+
+/** tp_stream_innermost - sequence of the innermost range that is open and not hidden; 0 none */
+uint64_t tp_stream_innermost(const struct tp_stream *stream);
 
 /** tp_stream_has_open - are exactly the ranges of @open open? @open: as in tp_stream_restart */
 bool tp_stream_has_open(const struct tp_stream *stream, const uint64_t *open, size_t open_slots);
