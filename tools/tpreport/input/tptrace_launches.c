@@ -777,6 +777,14 @@ void tptrace_launches_folded(struct tptrace_launches *l, const struct tptrace_so
         tptrace_history_fold(&thread->history, range->sequence, parent->sequence);
 }
 
+static int tell_path(void *context, const struct tp_launch_key *key,
+                     const struct tp_launch_sums *own, const struct tp_launch_sums *total)
+{
+    const struct tptrace_launch_sink *sink = context;
+
+    return sink->path(sink->context, key, own, total);
+}
+
 int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_source *source,
                           struct tp_stream *stream, const struct tptrace_launch_sink *sink)
 {
@@ -799,7 +807,10 @@ int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_sourc
         }
     }
     thread->reached_ns = tp_clock_ns(&source->process->clock, &cursor, stream->ticks);
-    return thread->first ? try_queue(l, thread, false, sink) : 0;
+    int error = thread->first ? try_queue(l, thread, false, sink) : 0;
+    if (!error && tp_launch_tree_is_full(&l->tree))
+        error = tp_launch_tree_tell(&l->tree, tell_path, (void *)(uintptr_t)sink);
+    return error;
 }
 
 /* ---- the end ---- */
@@ -907,21 +918,6 @@ static void start_anew(struct tptrace_launches *l)
     l->totals = (struct tptrace_cuda_totals){0};
 }
 
-struct telling {
-    const struct tptrace_launch_sink *sink;
-    bool count_memory;
-};
-
-static int tell_path(void *context, const struct tp_launch_node *node)
-{
-    const struct telling *telling = context;
-    struct tp_launch_sums own = node->sums, total = node->total;
-
-    if (!telling->count_memory)
-        own.memory = total.memory = 0;
-    return telling->sink->path(telling->sink->context, &node->key, &own, &total);
-}
-
 static void add_totals(struct tptrace_cuda_totals *into, const struct tptrace_cuda_totals *from)
 {
     into->activities += from->activities;
@@ -936,9 +932,8 @@ static void add_totals(struct tptrace_cuda_totals *into, const struct tptrace_cu
 }
 
 int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_totals *totals,
-                            bool count_memory, const struct tptrace_launch_sink *sink)
+                            const struct tptrace_launch_sink *sink)
 {
-    struct telling telling = {sink, count_memory};
     int error = settle_calls(l, sink);
 
     if (!error)
@@ -946,7 +941,7 @@ int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_tota
     if (!error && l->tree.failed)
         error = -ENOMEM;
     if (!error)
-        error = tp_launch_tree_tell(&l->tree, tell_path, &telling);
+        error = tp_launch_tree_tell(&l->tree, tell_path, (void *)(uintptr_t)sink);
     add_totals(totals, &l->totals);
     start_anew(l);
     return error;

@@ -19,7 +19,7 @@ struct tptrace_launch_sink {
     int (*call)(void *context, const struct tptrace_activity *call, bool has_parent);
     /* memory of a device that no range is credited with; @count records, the first at @ns */
     int (*memory)(void *context, int64_t ns, int64_t bytes, uint64_t count);
-    /* a path's sums: its own, and with those of all below it */
+    /* a path's sums: its own, and with those of all below it; more may follow */
     int (*path)(void *context, const struct tp_launch_key *key, const struct tp_launch_sums *own,
                 const struct tp_launch_sums *total);
 };
@@ -73,6 +73,6 @@ int tptrace_launches_rest(struct tptrace_launches *launches, const struct tptrac
  * then every path; ready for another process
  * @totals: is added to */
 int tptrace_launches_finish(struct tptrace_launches *launches, struct tptrace_cuda_totals *totals,
-                            bool count_memory, const struct tptrace_launch_sink *sink);
+                            const struct tptrace_launch_sink *sink);
 
 #endif

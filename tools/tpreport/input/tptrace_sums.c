@@ -85,6 +85,8 @@ static void set_sums(struct tp_average_event *average, const struct tptrace_cell
     }
     average->cpu_total_ns = cell->total_ns;
     average->cpu_self_ns = cell->self_ns;
+    average->device_total_ns = cell->device_ns;
+    average->device_self_ns = cell->self_device_ns;
     average->cpu_memory = cell->memory;
     average->cpu_memory_self = cell->self_memory;
     average->device_memory = cell->device;
@@ -190,6 +192,49 @@ int tptrace_sums_add(struct tptrace_worker_sums *w, const struct tptrace_member_
     return error;
 }
 
+/* Device memory waits for the process's end: a framework's own is shown instead. */
+static int credit_memory(struct tptrace_sums *sums, const struct tp_average_event *average,
+                         int64_t own, int64_t total)
+{
+    struct tp_average_event memory = *average;
+    int error = 0;
+
+    if (!sums->cuda_memory)
+        error = tp_averages_create(sums->stacks, &sums->options, &sums->cuda_memory);
+    memory.device_memory_self = own;
+    memory.device_memory = total;
+    return error ? error : tp_averages_credit(sums->cuda_memory, &memory);
+}
+
+int tptrace_sums_credit(struct tptrace_worker_sums *w, const struct tp_launch_key *key,
+                        const struct tp_launch_sums *own, const struct tp_launch_sums *total)
+{
+    uint8_t kind = kind_of_cell(key->kind);
+    struct tptrace_cell *cell = find_cell(w, key->name, key->shapes, key->scope, kind);
+    bool is_here = cell->name == key->name && cell->shapes == key->shapes &&
+                   cell->scope == key->scope && cell->kind == kind;
+    int error = 0;
+
+    if (is_here) {
+        cell->self_ns -= own->calls_ns;
+        cell->self_device_ns += own->device_ns;
+        cell->device_ns += total->device_ns;
+    }
+    if (is_here && !own->memory && !total->memory)
+        return 0;
+    struct tptrace_member_event member = {
+        .name = key->name, .shapes = key->shapes, .kind = key->kind, .scope = key->scope};
+    struct tp_average_event average = tptrace_sums_average(w, &member);
+    if (own->memory || total->memory)
+        error = credit_memory(w->all, &average, own->memory, total->memory);
+    if (error || is_here)
+        return error;
+    average.cpu_self_ns = -own->calls_ns;
+    average.device_self_ns = own->device_ns;
+    average.device_total_ns = total->device_ns;
+    return tp_averages_credit(w->averages, &average);
+}
+
 static int sum_range(void *context, const struct tptrace_source *source,
                      const struct tp_stream_range *range)
 {
@@ -258,6 +303,8 @@ int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count,
         return -ENOMEM;
     sums->count = count;
     pthread_mutex_init(&sums->lock, NULL);
+    sums->options = *options;
+    sums->stacks = stacks;
     sums->launches = tptrace_launches_create(options->group_by_input_shapes);
     sums->workers = calloc(count, sizeof(struct tptrace_worker_sums *));
     sums->consumers = calloc(count, sizeof(*sums->consumers));
@@ -295,6 +342,7 @@ void tptrace_sums_destroy(struct tptrace_sums *sums)
     }
     free(sums->workers);
     free(sums->consumers);
+    tp_averages_destroy(sums->cuda_memory);
     tptrace_launches_destroy(sums->launches);
     pthread_mutex_destroy(&sums->lock);
     free(sums);

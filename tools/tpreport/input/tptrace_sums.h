@@ -27,6 +27,7 @@ struct tptrace_cell {
     uint64_t count;
     int64_t total_ns, self_ns;
     int64_t memory, self_memory, device, self_device;
+    int64_t device_ns, self_device_ns; /* of work that was launched */
     struct tptrace_member_event first; /* in list order */
 };
 
@@ -56,6 +57,9 @@ struct tptrace_sums {
     struct tptrace_consumer *consumers;
     pthread_mutex_t lock; /* launches, and everything of a process that uses CUDA */
     struct tptrace_launches *launches;
+    struct tp_averages *cuda_memory; /* of this process, by calls of CUDA; NULL none so far */
+    struct tp_averages_options options;
+    const struct tp_stacks *stacks;
 };
 
 /* In list order: by start, longer first, then as numbered. */
@@ -80,6 +84,10 @@ int tptrace_sums_turn_to(struct tptrace_worker_sums *w, const struct tptrace_sou
 /** tptrace_sums_add - one more event of a kind of activity; its cell's device times are set by its
  * kind. Return: 0 or -ENOMEM. */
 int tptrace_sums_add(struct tptrace_worker_sums *w, const struct tptrace_member_event *member);
+
+/** tptrace_sums_credit - a path's sums to its group. Return: 0 or -ENOMEM. */
+int tptrace_sums_credit(struct tptrace_worker_sums *w, const struct tp_launch_key *key,
+                        const struct tp_launch_sums *own, const struct tp_launch_sums *total);
 
 /** tptrace_sums_cuda_consumer - what a consumer needs to take CUDA's records */
 void tptrace_sums_cuda_consumer(struct tptrace_consumer *consumer);

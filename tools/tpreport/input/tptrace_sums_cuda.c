@@ -49,17 +49,7 @@ static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
 static int tell_path(void *context, const struct tp_launch_key *key,
                      const struct tp_launch_sums *own, const struct tp_launch_sums *total)
 {
-    struct tptrace_worker_sums *w = context;
-    struct tptrace_member_event member = {
-        .name = key->name, .shapes = key->shapes, .kind = key->kind, .scope = key->scope};
-    struct tp_average_event average = tptrace_sums_average(w, &member);
-
-    average.cpu_self_ns = -own->calls_ns;
-    average.device_self_ns = own->device_ns;
-    average.device_total_ns = total->device_ns;
-    average.device_memory_self = own->memory;
-    average.device_memory = total->memory;
-    return tp_averages_credit(w->averages, &average);
+    return tptrace_sums_credit(context, key, own, total);
 }
 
 static struct tptrace_launch_sink sink_of(struct tptrace_worker_sums *w)
@@ -216,13 +206,18 @@ int tptrace_sums_cuda_finish(struct tptrace_worker_sums *w)
 {
     bool framework = w->process->totals.stream.device_memory != 0;
     struct tptrace_launch_sink sink = sink_of(w);
-    int error = tptrace_launches_finish(w->all->launches, w->cuda_totals, !framework, &sink);
+    struct tptrace_sums *sums = w->all;
+    int error = tptrace_launches_finish(sums->launches, w->cuda_totals, &sink);
 
-    for (unsigned i = 0; i < w->all->count; i++) {
-        struct tptrace_worker_sums *other = w->all->workers[i];
+    for (unsigned i = 0; i < sums->count; i++) {
+        struct tptrace_worker_sums *other = sums->workers[i];
         if (!error && !framework)
             error = put_memory(w, other);
         other->memory = (struct tptrace_cell){0};
     }
+    if (!error && !framework && sums->cuda_memory)
+        error = tp_averages_merge(w->averages, sums->cuda_memory);
+    tp_averages_destroy(sums->cuda_memory);
+    sums->cuda_memory = NULL;
     return error;
 }

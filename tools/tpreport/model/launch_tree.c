@@ -30,6 +30,7 @@ static bool more_nodes(struct tp_launch_tree *tree)
     chunk->next = tree->chunks;
     tree->chunks = chunk;
     for (size_t i = 0; i < CHUNK_NODES; i++) {
+        chunk->nodes[i].references = 0;
         chunk->nodes[i].next_sibling = tree->spare;
         tree->spare = &chunk->nodes[i];
     }
@@ -171,6 +172,7 @@ static struct tp_launch_node *dissolve(struct tp_launch_tree *tree, struct tp_la
     struct tp_launch_node *children = node->first_child;
 
     add_sums(&into->sums, &node->sums);
+    add_sums(&into->below, &node->below);
     node->first_child = NULL;
     node->forward = tp_launch_hold(into);
     tp_launch_release(tree, node);
@@ -256,24 +258,58 @@ struct tp_launch_node *tp_launch_child(struct tp_launch_tree *tree, struct tp_la
 
 static struct tp_launch_node *deepest_first(struct tp_launch_node *node)
 {
-    for (;; node = node->first_child) {
-        node->total = node->sums;
-        if (!node->first_child)
-            return node;
-    }
+    while (node->first_child)
+        node = node->first_child;
+    return node;
 }
 
-int tp_launch_tree_tell(struct tp_launch_tree *tree,
-                        int (*tell)(void *context, const struct tp_launch_node *node),
-                        void *context)
+static int tell_node(struct tp_launch_node *node, tp_launch_tell *tell, void *context)
 {
-    struct tp_launch_node *node = deepest_first(&tree->root);
+    struct tp_launch_sums own = node->sums, total = node->below;
+
+    node->sums = node->below = (struct tp_launch_sums){0};
+    add_sums(&total, &own);
+    if (!(total.device_ns | total.calls_ns | total.memory | own.device_ns | own.calls_ns |
+          own.memory))
+        return 0;
+    add_sums(&node->parent->below, &total);
+    return tell(context, &node->key, &own, &total);
+}
+
+/* Below @top; what nobody refers to goes. */
+static int tell_below(struct tp_launch_tree *tree, struct tp_launch_node *top, tp_launch_tell *tell,
+                      void *context)
+{
+    struct tp_launch_node *node = deepest_first(top);
     int result = 0;
 
-    while (node != &tree->root && !result) {
-        result = tell(context, node);
-        add_sums(&node->parent->total, &node->total);
-        node = node->next_sibling ? deepest_first(node->next_sibling) : node->parent;
+    while (node != top && !result) {
+        struct tp_launch_node *next = node->next_sibling, *parent = node->parent;
+        struct tp_launch_node **kept = &parent->first_child;
+        result = tell_node(node, tell, context);
+        if (!node->first_child && node->references == 1) {
+            take_from_slot(tree, node);
+            while (*kept != node)
+                kept = &(*kept)->next_sibling;
+            *kept = next;
+            tp_launch_release(tree, node);
+        }
+        node = next ? deepest_first(next) : parent;
     }
+    return result;
+}
+
+int tp_launch_tree_tell(struct tp_launch_tree *tree, tp_launch_tell *tell, void *context)
+{
+    int result = tell_below(tree, &tree->root, tell, context);
+
+    for (struct tp_launch_chunk *chunk = tree->chunks; chunk && !result; chunk = chunk->next) {
+        for (size_t i = 0; i < CHUNK_NODES && !result; i++) {
+            struct tp_launch_node *node = &chunk->nodes[i];
+            if (node->references && !node->parent && !node->forward)
+                result = tell_below(tree, node, tell, context);
+        }
+    }
+    tree->limit = tree->node_count;
     return result;
 }

@@ -14,6 +14,8 @@
 
 #include "model/stream.h"
 
+#define TP_LAUNCH_NODES 4096u
+
 /* What ranges of one path have in common. */
 struct tp_launch_key {
     const struct tp_stream_name *name; /* NULL: the root */
@@ -32,7 +34,7 @@ struct tp_launch_sums {
 struct tp_launch_node {
     struct tp_launch_key key;
     struct tp_launch_sums sums;
-    struct tp_launch_sums total; /* by tp_launch_tree_tell: and of all below it */
+    struct tp_launch_sums below; /* of ranges below that were told already */
     struct tp_launch_node *parent, *first_child, *next_sibling;
     struct tp_launch_node *hash_next; /* among nodes that have a parent */
     struct tp_launch_node *forward;   /* merged into this one */
@@ -44,6 +46,7 @@ struct tp_launch_tree {
     struct tp_launch_node root;
     struct tp_launch_node **slots; /* (parent, key) to node, chained */
     size_t slot_count, node_count; /* nodes with a parent */
+    size_t limit;                  /* so many were left when it was told last */
     struct tp_launch_node *spare;
     struct tp_launch_chunk *chunks;
     bool failed; /* out of memory: sums are short */
@@ -84,10 +87,21 @@ void tp_launch_fold(struct tp_launch_tree *tree, struct tp_launch_node *into,
 struct tp_launch_node *tp_launch_child(struct tp_launch_tree *tree, struct tp_launch_node *parent,
                                        const struct tp_launch_key *key);
 
-/** tp_launch_tree_tell - every node below the root, children first, with its total. Return: 0 or
- * what @tell returned to stop. */
-int tp_launch_tree_tell(struct tp_launch_tree *tree,
-                        int (*tell)(void *context, const struct tp_launch_node *node),
-                        void *context);
+/* A path's sums so far: its own, and with those of all below it. Return: 0, or negative to stop. */
+typedef int tp_launch_tell(void *context, const struct tp_launch_key *key,
+                           const struct tp_launch_sums *own, const struct tp_launch_sums *total);
+
+/**
+ * tp_launch_tree_tell - every path below a range that is open, or that has no parent, with what
+ * came to it since it was told last; sums begin anew, and nodes that nobody refers to go
+ * Return: 0 or what @tell returned.
+ */
+int tp_launch_tree_tell(struct tp_launch_tree *tree, tp_launch_tell *tell, void *context);
+
+/** tp_launch_tree_is_full - there are so many nodes that it should be told */
+static inline bool tp_launch_tree_is_full(const struct tp_launch_tree *tree)
+{
+    return tree->node_count >= tree->limit + TP_LAUNCH_NODES;
+}
 
 #endif
