@@ -258,9 +258,22 @@ static void cuda_until_line(struct head *head, const struct tptrace_member *memb
     end(head);
 }
 
+/* Without a `cuda` line nobody knows what their times are. */
+static uint64_t count_unexplained(const struct tptrace_process *p)
+{
+    uint64_t count = 0;
+
+    for (unsigned k = TP_EVENT_CUDA_CALL; k < TP_EVENT_KIND_END; k++)
+        count += p->meta.cuda.is_known ? 0 : p->totals.stream.kinds[k];
+    return count;
+}
+
 static void cuda_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
+
+    count_line(head, member, count_unexplained(&member->process),
+               "records of CUDA are left out: nothing says how they were made");
 
     cuda_mode_line(head, member);
     cuda_loss_lines(head, member);

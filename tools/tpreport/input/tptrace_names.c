@@ -336,6 +336,22 @@ static size_t call_size(const char *text, size_t size)
     return version ? size - digits - 2 : size;
 }
 
+static bool has_word(const char *text, size_t size, const char *word)
+{
+    return memmem(text, size, word, strlen(word)) != NULL;
+}
+
+static struct tp_stream_name *find_call(struct tptrace_names *names, const struct tp_name *text)
+{
+    struct tp_stream_name *name = find_text(names, text->bytes, call_size(text->bytes, text->size));
+
+    if (name)
+        name->launches = has_word(text->bytes, text->size, "Launch") ||
+                         has_word(text->bytes, text->size, "Memcpy") ||
+                         has_word(text->bytes, text->size, "Memset");
+    return name;
+}
+
 const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uint32_t id)
 {
     struct tp_name text;
@@ -348,7 +364,7 @@ const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uin
     if (name)
         return name;
     pthread_mutex_lock(&names->lock);
-    name = find_text(names, text.bytes, call_size(text.bytes, text.size));
+    name = find_call(names, &text);
     pthread_mutex_unlock(&names->lock);
     if (!name)
         return names->plain[id];
