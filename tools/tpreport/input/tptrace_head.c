@@ -198,7 +198,7 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
     count_line(head, member, t->stream.without_details,
                "operators whose details could not be read");
-    count_line(head, member, member->names_damaged, "names damaged or never finished");
+    count_line(head, member, member->names_damaged, "names damaged");
     count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
 }
 

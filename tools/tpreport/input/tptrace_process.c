@@ -151,6 +151,7 @@ static int read_rings_in(struct tptrace_process *p, const char *directory)
     DIR *stream = opendir(directory);
     if (!stream)
         return 0;
+    p->has_ring_folder = true;
     while (!error && (entry = readdir(stream))) {
         if (!has_suffix(entry->d_name, ".tpr") || tptrace_path(path, directory, entry->d_name))
             continue;
