@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The commands about recordings themselves: info, check. */
+ * The commands about recordings themselves: info, check, recover. */
 #include <string.h>
 
 #include "command.h"
 #include "input/tptrace.h"
+#include "input/tptrace_recover.h"
 
 /* The recordings among the inputs; anything else is refused. */
 static int check_inputs(const struct tp_run *run, struct tp_diag *diag)
@@ -62,6 +63,24 @@ int tp_command_check(struct tp_run *run, struct tp_diag *diag)
     for (int i = 0; i < run->input_count && !result; i++) {
         result = tptrace_check(run->inputs[i].path, &run->options->selection, &out, &cut, diag);
         run->is_partial |= !result && cut;
+    }
+    tp_output_buffer(run->output, &out);
+    tp_buffer_fini(&out);
+    return result;
+}
+
+int tp_command_recover(struct tp_run *run, struct tp_diag *diag)
+{
+    struct tp_buffer out = {0};
+    bool json, partial;
+    int result = check_inputs(run, diag);
+
+    if (!result)
+        result = read_format(run->options, "text", &json, diag);
+    for (int i = 0; i < run->input_count && !result; i++) {
+        result =
+            tptrace_recover(run->inputs[i].path, &run->options->selection, &out, &partial, diag);
+        run->is_partial |= !result && partial;
     }
     tp_output_buffer(run->output, &out);
     tp_buffer_fini(&out);

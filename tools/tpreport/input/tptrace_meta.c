@@ -298,11 +298,31 @@ static int take_track_end(struct tptrace_meta *meta, const struct tptrace_json *
     return add_total(meta, line);
 }
 
-static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line,
-                    struct tp_diag *diag)
+static int add_totals(struct tptrace_meta *meta, const struct tptrace_json *line)
 {
     size_t count = tptrace_json_items(line, "tracks");
     struct tptrace_json item;
+    int error = 0;
+
+    for (size_t i = 0; i < count && error != -ENOMEM; i++) {
+        if (tptrace_json_item(line, "tracks", i, &item))
+            error = add_total(meta, &item);
+    }
+    return error == -ENOMEM ? error : 0;
+}
+
+static int take_recovered(struct tptrace_meta *meta, const struct tptrace_json *line,
+                          struct tp_diag *diag)
+{
+    (void)diag;
+    meta->recovered = true;
+    meta->behind_end = 0; /* it came later, with lines about tracks before it */
+    return add_totals(meta, line);
+}
+
+static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line,
+                    struct tp_diag *diag)
+{
     int error = put_member(&meta->end_reason, line, "reason");
 
     (void)diag;
@@ -310,11 +330,7 @@ static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line,
     tptrace_json_u64(line, "ticks", &meta->end_ticks);
     meta->says_names = tptrace_json_u64(line, "names", &meta->said_names) &&
                        tptrace_json_u64(line, "names_bytes", &meta->said_names_bytes);
-    for (size_t i = 0; i < count && error != -ENOMEM; i++) {
-        if (tptrace_json_item(line, "tracks", i, &item))
-            error = add_total(meta, &item);
-    }
-    return error == -ENOMEM ? error : 0;
+    return error ? error : add_totals(meta, line);
 }
 
 static int take_nothing(struct tptrace_meta *meta, const struct tptrace_json *line,
@@ -330,11 +346,11 @@ static const struct {
     const char *type;
     int (*take)(struct tptrace_meta *, const struct tptrace_json *, struct tp_diag *);
 } takers[] = {
-    {"start", take_start},         {"dist", take_dist},      {"clock", take_clock},
-    {"track", take_track},         {"source", take_source},  {"note", take_note},
-    {"drop", take_drop},           {"evict", take_evict},    {"end", take_end},
-    {"track_end", take_track_end}, {"schema", take_nothing}, {"module", take_nothing},
-    {"device", take_nothing},
+    {"start", take_start},         {"dist", take_dist},           {"clock", take_clock},
+    {"track", take_track},         {"source", take_source},       {"note", take_note},
+    {"drop", take_drop},           {"evict", take_evict},         {"end", take_end},
+    {"track_end", take_track_end}, {"recovered", take_recovered}, {"schema", take_nothing},
+    {"module", take_nothing},      {"device", take_nothing},
 };
 
 static int take_object(struct tptrace_meta *meta, const struct tptrace_json *line,

@@ -67,6 +67,7 @@ struct tptrace_meta {
     size_t pair_count, track_count, source_count, note_count, drop_count, eviction_count,
         total_count;
 
+    bool recovered; /* rings were made blocks */
     bool ended;
     char *end_reason;
     uint64_t end_ticks; /* 0 unknown */
