@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """tpreport recover and pack: the same report before and after, whatever happens to them."""
 
+import io
 import json
 import os
 import shutil
 import signal
 import subprocess
+import tarfile
 import time
 
 import tap
@@ -181,6 +183,91 @@ def ended_ones_have_nothing():
         tap.equal(files_of(out), files, "files")
 
 
+def pack(out, archive, status=0):
+    done = tpreport("pack", out, "-o", archive)
+    tap.equal((done.returncode, done.stdout), (status, b""), done.stderr.decode())
+    return done.stderr.decode()
+
+
+def packed_is_the_same():
+    with tap.folder() as out, tap.folder() as place:
+        killed(out)
+        before, archive = report(out), os.path.join(place, "a.tar.zst")
+        for step in (lambda: None, lambda: recover(out)):  # with rings, and with blocks only
+            step()
+            pack(out, archive)
+            tap.equal(report(archive), before, "report of the archive")
+            check(archive)
+            pack(out, archive + "2")
+            with open(archive, "rb") as one, open(archive + "2", "rb") as two:
+                assert one.read() == two.read(), "a second archive differs"
+            pack(archive, archive + "3")
+            tap.equal(report(archive + "3"), before, "an archive packed again")
+        tap.equal(sorted(os.listdir(place)), ["a.tar.zst", "a.tar.zst2", "a.tar.zst3"], "folder")
+        assert os.path.getsize(archive) < sum(map(len, files_of(out).values()))
+        if not shutil.which("tar") or not shutil.which("zstd"):
+            raise tap.Skip("no tar with zstd")
+        os.mkdir(place + "/x")
+        tap.equal(tap.run(["tar", "xf", archive, "-C", place + "/x"], None).returncode, 0, "tar")
+        tap.equal(report(place + "/x"), before, "report of what tar unpacked")
+        check(place + "/x")
+
+
+def running_ones_are_not_packed():
+    with tap.folder() as out:
+        environment = tap.recorded_environment(out, TPAGENT_MAX_SIZE="1m")
+        child = subprocess.Popen([STRESS, "1", str(1 << 40)], env=environment, cwd=out)
+        try:
+            while not any("000001.tpt" in os.listdir(d) for d in tap.process_folders(out)):
+                time.sleep(0.01)
+            assert "still runs" in pack(out, out + "/a", 1)
+            assert not os.path.exists(out + "/a")
+        finally:
+            child.kill()
+            child.wait()
+
+
+def damaged_archives():
+    """Cut or changed anywhere: an error that names the archive, or a partial report."""
+    with tap.folder() as out, tap.folder() as place:
+        tap.run([STRESS, "2", "1000"], tap.recorded_environment(out), cwd=out)
+        archive = os.path.join(place, "a.tar.zst")
+        pack(out, archive)
+        with open(archive, "rb") as file:
+            whole = file.read()
+        for at in range(0, len(whole), max(1, len(whole) // 60)):
+            for bytes_ in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1 :]):
+                with open(archive, "wb") as file:
+                    file.write(bytes_)
+                done = tap.run([tap.TPREPORT, archive], tap.clean_environment(TMPDIR=place))
+                assert done.returncode == 1 and archive.encode() in done.stderr, (at, done)
+        tap.equal(os.listdir(place), ["a.tar.zst"], "folder")
+
+
+def hostile_archives():
+    """Names that lead elsewhere, links, devices: nothing is made outside, nothing is followed."""
+    with tap.folder() as out, tap.folder() as place:
+        tap.run([STRESS, "2", "1000"], tap.recorded_environment(out), cwd=out)
+        rows = report(out)
+        archive = os.path.join(place, "a.tar")
+        (top,) = [d for d in os.listdir(out) if d.startswith("tpagent-")]
+        with tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as tar:
+            tar.add(os.path.join(out, top, "run.json"), top + "/run.json")
+            for name in ("../run.json", "/tmp/run.json", top + "/../../run.json", "a//run.json"):
+                member = tarfile.TarInfo(name)
+                member.size = 3
+                tar.addfile(member, io.BytesIO(b"bad"))
+            for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+                member = tarfile.TarInfo(top + "/link/000001.tpt")
+                member.type, member.linkname = kind, "/etc/passwd"
+                tar.addfile(member)
+            tar.add(os.path.join(out, top, os.uname().nodename), top + "/host")
+        done = tap.run([tap.TPREPORT, archive], tap.clean_environment(TMPDIR=place))
+        tap.equal((done.returncode, done.stderr), (0, b""), "status")
+        tap.equal(report(archive), rows, "report")
+        tap.equal(os.listdir(place), ["a.tar"], "folder")
+
+
 def main():
     t = tap.Tap()
     t.check("rings become blocks, once", rings_become_blocks)
@@ -191,6 +278,10 @@ def main():
     t.check("a running process is left alone", running_ones_are_left_alone)
     t.check("a damaged ring stays and is told", damaged_rings_stay)
     t.check("a process that ended has nothing to recover", ended_ones_have_nothing)
+    t.check("a packed recording gives the same report; tar unpacks it", packed_is_the_same)
+    t.check("a recording with a running process is not packed", running_ones_are_not_packed)
+    t.check("a damaged archive is an error that names it", damaged_archives)
+    t.check("an archive with names that lead elsewhere", hostile_archives)
     t.end()
 
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * The commands about recordings themselves: info, check, recover. */
+ * The commands about recordings themselves: info, check, recover, pack. */
 #include <string.h>
 
 #include "command.h"
 #include "input/tptrace.h"
+#include "input/tptrace_pack.h"
 #include "input/tptrace_recover.h"
 
 /* The recordings among the inputs; anything else is refused. */
@@ -75,6 +76,10 @@ int tp_command_recover(struct tp_run *run, struct tp_diag *diag)
     bool json, partial;
     int result = check_inputs(run, diag);
 
+    for (int i = 0; i < run->input_count && !result; i++)
+        if (run->inputs[i].unpacked)
+            result = tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                                  "a packed recording stays as it is: unpack it, recover, pack");
     if (!result)
         result = read_format(run->options, "text", &json, diag);
     for (int i = 0; i < run->input_count && !result; i++) {
@@ -85,4 +90,22 @@ int tp_command_recover(struct tp_run *run, struct tp_diag *diag)
     tp_output_buffer(run->output, &out);
     tp_buffer_fini(&out);
     return result;
+}
+
+static void write_packed(void *context, const void *bytes, size_t size)
+{
+    tp_output_bytes(context, bytes, size);
+}
+
+int tp_command_pack(struct tp_run *run, struct tp_diag *diag)
+{
+    int result = check_inputs(run, diag);
+
+    if (!result && run->input_count > 1)
+        result = tp_diag_fail(diag, -TP_ELIMIT, TP_DIAG_NO_OFFSET, "%d inputs, expected one",
+                              run->input_count);
+    if (!result && !run->options->output_path)
+        result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+                              "an archive is not for the terminal: name it with -o FILE.tar.zst");
+    return result ? result : tptrace_pack(run->inputs[0].path, write_packed, run->output, diag);
 }
