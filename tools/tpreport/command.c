@@ -148,6 +148,11 @@ static void ask_for_settings(struct tp_run *run)
     bool wants_trace =
         write == tp_kineto_write || write == tp_folded_write || write == tp_pprof_write;
 
+    if (run->options->stacks == TP_SWITCH_OFF)
+        run->list.stacks_wanted = TP_STACKS_DROPPED;
+    else if (run->options->stacks == TP_SWITCH_ON || run->options->group.group_by_stack_n > 0 ||
+             run->options->command == TP_COMMAND_STACKS || write == tp_kineto_write)
+        run->list.stacks_wanted = TP_STACKS_DERIVED;
     run->list.keeps_details = wants_trace || (run->options->command == TP_COMMAND_EVENTS && write &&
                                               !strcmp(run->view->format, "json"));
     if (wants_trace)
@@ -175,6 +180,8 @@ static int override_settings(struct tp_run *run, struct tp_diag *diag)
         run->list.profile_memory = options->memory == TP_SWITCH_ON;
     if (options->flops != TP_SWITCH_UNSET)
         run->list.with_flops = options->flops == TP_SWITCH_ON;
+    for (uint32_t i = 0; options->stacks == TP_SWITCH_OFF && i < run->list.count; i++)
+        run->list.events[i].stack = TP_STACK_NONE;
     if (options->device && set_device(run, options->device) < 0)
         return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a device's name");
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The parts of the reader of Kineto traces: kineto_json.c walks through the document,
- * kineto_entry.c makes a record of each entry, kineto_links.c does what can be told only at the
- * end. */
+ * kineto_entry.c makes a record of each entry, kineto_links.c and kineto_stacks.c do what can be
+ * told only at the end. */
 #ifndef TP_INPUT_KINETO_H
 #define TP_INPUT_KINETO_H
 
@@ -59,11 +59,13 @@ struct tp_kineto_entry {
     struct tp_kineto_place pid, tid, device, stream;
     uint32_t own_name;      /* string id: "name" among the arguments, which names a thread */
     uint32_t category_name; /* string id; kept for a trace */
-    uint32_t flow_id;       /* string id: JSON; kept for a trace */
+    uint32_t flow_text;     /* string id: JSON; kept for a trace */
     char scope, binding;    /* of an instant, of a flow's end; 0 none */
     bool has_own;           /* it tells what our own writer adds: kineto->own */
     int64_t external_id, correlation, sequence_nr, fwd_thread, bytes, device_type;
     int64_t python_id, python_parent_id, python_module_id;
+    int64_t flow_id;
+    uint32_t stack; /* in the list's pool */
     struct tp_buffer captured;
     struct tp_kineto_argument *arguments;
     uint32_t argument_count, argument_capacity;
@@ -79,6 +81,12 @@ struct tp_kineto_thread {
     uint32_t name; /* string id */
 };
 
+/* One end of an arrow from a forward operator to its backward one. */
+struct tp_kineto_flow {
+    int64_t id, tid, ts_ns;
+    bool is_start;
+};
+
 /* What is known of a file as it is read. */
 struct tp_kineto {
     struct tp_input *input; /* borrowed: selection, losses */
@@ -89,6 +97,7 @@ struct tp_kineto {
 
     bool is_own;             /* written by us: kineto_own.c */
     bool is_nested;          /* ... with the parents of its events */
+    bool has_derived_stacks; /* ... stacks are told only to who asks for them */
     bool has_flops;          /* ... and of any event they are not None */
     bool resource_is_thread; /* ... the resource of host events is their thread, else 0 */
     struct tp_json_parser own;
@@ -100,13 +109,17 @@ struct tp_kineto {
     uint32_t step_count, step_capacity;
     struct tp_kineto_thread *threads; /* those that have names */
     uint32_t thread_count, thread_capacity;
+    struct tp_kineto_flow *flows;
+    uint32_t flow_count, flow_capacity;
+    uint32_t *frames; /* scratch: of one stack */
+    uint32_t frame_capacity;
 
     int64_t first_start_ns; /* of used entries but device annotations, which may be shifted */
     bool has_start;
     int64_t trace_start_ns; /* where the profiler itself began, if the file says so */
     bool has_trace_start;
     bool knows_category; /* an entry with a known category was there */
-    bool has_device, has_memory, has_base_time, has_rank, has_trace_id;
+    bool has_device, has_memory, has_base_time, has_rank, has_trace_id, has_stacks;
     bool profile_memory, with_flops; /* said by the file */
     int64_t base_time_ns, rank;
     int64_t span_start_ns, span_end_ns;                   /* of a recording; end 0: not known */
@@ -179,6 +192,18 @@ int tp_kineto_own_retain(struct tp_kineto *kineto,
  * Return: 0 or negative, explained in @diag.
  */
 int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag);
+
+/**
+ * tp_kineto_take_stack - "Call stack" of kineto->entry: frames with a semicolon between them,
+ * innermost first
+ * tp_kineto_take_flow - kineto->entry is one end of an arrow
+ * tp_kineto_join_stacks - when all is read and calls stand in their threads: stacks from nested
+ * calls of Python functions if they are wanted and the file has none, and forward threads
+ * Return: 0 or negative.
+ */
+int tp_kineto_take_stack(struct tp_kineto *kineto, const char *text, size_t size);
+int tp_kineto_take_flow(struct tp_kineto *kineto);
+int tp_kineto_join_stacks(struct tp_kineto *kineto);
 
 /** tp_kineto_drop - take back all events of this file */
 void tp_kineto_drop(struct tp_kineto *kineto);

@@ -34,6 +34,8 @@ void tp_kineto_fini(struct tp_kineto *kineto)
     free(kineto->op_threads);
     free(kineto->steps);
     free(kineto->threads);
+    free(kineto->flows);
+    free(kineto->frames);
     *kineto = (struct tp_kineto){0};
 }
 
@@ -45,13 +47,14 @@ void tp_kineto_entry_start(struct tp_kineto_entry *entry)
     entry->name = TP_STRING_EMPTY;
     entry->duration_ns = 0;
     entry->pid = entry->tid = entry->device = entry->stream = (struct tp_kineto_place){0};
-    entry->own_name = entry->flow_id = entry->category_name = TP_STRING_NONE;
+    entry->own_name = entry->flow_text = entry->category_name = TP_STRING_NONE;
     entry->scope = entry->binding = 0;
     entry->has_own = false;
     entry->external_id = entry->correlation = entry->fwd_thread = entry->bytes = 0;
     entry->sequence_nr = -1;
     entry->device_type = 0;
     entry->python_id = entry->python_parent_id = entry->python_module_id = -1;
+    entry->stack = TP_STACK_EMPTY;
     entry->argument_count = 0;
     tp_buffer_reset(&entry->captured);
 }
@@ -478,6 +481,7 @@ static int use_span(struct tp_kineto *kineto, const struct tp_kineto_category *c
         tp_kineto_thread_of(kineto->records.list->strings, &entry->tid, &is_remote);
     record.correlation_id = entry->correlation;
     record.is_call = kind == TP_KINETO_IS_CALL;
+    record.stack = entry->stack;
     if (kind != TP_KINETO_IS_DEVICE_ANNOTATION)
         note_start(kineto, record.start_ns);
     kineto->has_device |= kind >= TP_KINETO_IS_DEVICE;
@@ -591,6 +595,20 @@ static int use_instant(struct tp_kineto *kineto, struct tp_diag *diag)
     return 0;
 }
 
+/* Of arrows only those to the backward pass tell what is nowhere else. */
+static int use_flow(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    const struct tp_kineto_entry *entry = &kineto->entry;
+    const char *name = tp_strings_get(kineto->records.list->strings, entry->name)->bytes;
+
+    if ((strcmp(name, "fwdbwd") != 0 && strcmp(name, "fwd_bwd") != 0) ||
+        !has(entry, TP_KINETO_TS) || !has(entry, TP_KINETO_FLOW_ID))
+        return 0;
+    return tp_kineto_take_flow(kineto) < 0
+               ? tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for an arrow")
+               : 0;
+}
+
 static int use_entry(struct tp_kineto *kineto, struct tp_diag *diag)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
@@ -599,6 +617,8 @@ static int use_entry(struct tp_kineto *kineto, struct tp_diag *diag)
         return tp_kineto_remember_thread(kineto, diag);
     if (entry->phase == 'i')
         return use_instant(kineto, diag);
+    if (entry->phase == 's' || entry->phase == 'f')
+        return use_flow(kineto, diag);
     if (!has(entry, TP_KINETO_TS)) {
         kineto->undated++;
         return 0;
@@ -626,7 +646,7 @@ int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
 
     if (kineto->is_own)
         return tp_kineto_own_entry(kineto, diag);
-    if (entry->phase == 'M' || entry->phase == 'i' || is_span(kineto))
+    if (strchr("Misf", entry->phase) || is_span(kineto))
         result = use_entry(kineto, diag);
     if (!result && !is_span(kineto))
         result = tp_kineto_mark(kineto, diag);

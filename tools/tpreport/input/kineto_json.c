@@ -248,10 +248,10 @@ static int take_flow_id(struct parser *p, bool is_string, const char *text, size
     struct tp_buffer *out = &p->kineto.text;
 
     if (!is_string)
-        return take_for_trace(p, text, size, &p->kineto.entry.flow_id);
+        return take_for_trace(p, text, size, &p->kineto.entry.flow_text);
     tp_buffer_reset(out);
     tp_json_capture_string(out, text, size);
-    return take_for_trace(p, out->bytes, out->size, &p->kineto.entry.flow_id);
+    return take_for_trace(p, out->bytes, out->size, &p->kineto.entry.flow_text);
 }
 
 static int take_in_entry(struct parser *p, bool is_string, const char *text, size_t size)
@@ -267,8 +267,6 @@ static int take_in_entry(struct parser *p, bool is_string, const char *text, siz
         result = is_string ? tp_word_table_find(&p->category_table, text, size) : -1;
         entry->category = result < 0 ? NULL : &categories[result];
         return take_for_trace(p, text, size, &entry->category_name);
-    case TP_KINETO_FLOW_ID:
-        return take_flow_id(p, is_string, text, size);
     case TP_KINETO_INSTANT_SCOPE:
         entry->scope = size == 1 ? *text : 0;
         return 1;
@@ -286,6 +284,10 @@ static int take_in_entry(struct parser *p, bool is_string, const char *text, siz
         return take_place(p, &entry->pid, text, size);
     case TP_KINETO_TID:
         return take_place(p, &entry->tid, text, size);
+    case TP_KINETO_FLOW_ID:
+        if (!tp_decimal_to_integer(text, size, &entry->flow_id))
+            entry->seen |= UINT64_C(1) << p->key;
+        return take_flow_id(p, is_string, text, size);
     default:
         return 1;
     }
@@ -298,6 +300,8 @@ static int take_in_args(struct parser *p, bool is_string, const char *text, size
     if (p->key == TP_KINETO_NAME && is_string && p->kineto.entry.phase == 'M')
         result =
             tp_strings_put(p->kineto.records.list->strings, text, size, &p->kineto.entry.own_name);
+    else if (p->key == TP_KINETO_CALL_STACK && is_string)
+        result = tp_kineto_take_stack(&p->kineto, text, size);
     else if (p->key >= TP_KINETO_EXTERNAL_ID && p->key <= TP_KINETO_PYTHON_MODULE_ID)
         return take_argument(p, text, size);
     return result < 0 ? fail_memory(p, result) : 1;
@@ -342,6 +346,8 @@ static int take_in_settings(struct parser *p, bool is_string, const char *text, 
         p->kineto.is_nested = value != 0;
     else if (p->key == TP_KINETO_RESOURCE_IS_THREAD)
         p->kineto.resource_is_thread = value != 0;
+    else if (p->key == TP_KINETO_HAS_DERIVED_STACKS)
+        p->kineto.has_derived_stacks = value != 0;
     else if (p->key == TP_KINETO_HAS_FLOPS)
         p->kineto.has_flops = value != 0;
     else if (p->key == TP_KINETO_START_NS)

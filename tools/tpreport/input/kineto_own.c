@@ -35,7 +35,7 @@ int tp_kineto_mark(struct tp_kineto *kineto, struct tp_diag *diag)
         .duration_ns = entry->duration_ns,
         .name = entry->name,
         .category = entry->category_name,
-        .id = entry->flow_id,
+        .id = entry->flow_text,
         .phase = entry->phase,
         .scope = entry->scope,
         .binding = entry->binding,
@@ -152,6 +152,13 @@ static int append_event(struct tp_kineto *kineto, const struct tp_function_event
     return result;
 }
 
+static bool wants_stacks(const struct tp_kineto *kineto)
+{
+    enum tp_stacks_wanted wanted = kineto->records.list->stacks_wanted;
+
+    return kineto->has_derived_stacks ? wanted == TP_STACKS_DERIVED : wanted != TP_STACKS_DROPPED;
+}
+
 static int use_event(struct tp_kineto *kineto)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
@@ -169,6 +176,8 @@ static int use_event(struct tp_kineto *kineto)
     if (result < 0)
         return result;
     tp_json_event_apply(&kineto->own, &event);
+    if (!wants_stacks(kineto))
+        event.stack = TP_STACK_EMPTY;
     if (event.device_type == TP_DEVICE_CPU &&
         !tp_json_event_has(&kineto->own, "device_resource_id"))
         event.device_resource_id = kineto->resource_is_thread ? event.thread : 0;

@@ -26,6 +26,7 @@ struct tp_trace_mark {
 struct tp_trace_source {
     uint32_t first_event, first_mark;
     bool has_base, is_nested, has_span;
+    bool has_derived_stacks;  /* worked out from nested calls, for who asks for stacks */
     int64_t base_ns;          /* time 0 of its events, since 1970; with has_base */
     int64_t start_ns, end_ns; /* of the recording as a whole; with has_span */
     uint32_t device_properties, distributed_info; /* JSON; TP_STRING_NONE unknown */

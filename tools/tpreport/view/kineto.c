@@ -67,10 +67,11 @@ static void look_at_sources(struct tp_kineto_writer *w)
 {
     bool has_base = false;
 
-    w->is_nested = true;
+    w->is_nested = w->has_derived_stacks = true;
     for (uint32_t i = 0; i < w->trace->source_count; i++) {
         const struct tp_trace_source *source = &w->trace->sources[i];
         w->is_nested &= source->is_nested;
+        w->has_derived_stacks &= source->has_derived_stacks;
         if (source->has_base && (!has_base || source->base_ns < w->base_ns))
             w->base_ns = source->base_ns;
         has_base |= source->has_base;
@@ -287,8 +288,9 @@ static void put_settings(struct tp_kineto_writer *w)
                      w->report->profile_memory, w->report->with_flops);
     tp_buffer_format(out,
                      "\"tpreport\": {\"version\": 1, \"is_nested\": %d, \"resource_is_thread\": "
-                     "%d, \"has_flops\": %d",
-                     w->is_nested, w->resource_is_thread, w->has_flops);
+                     "%d, \"has_flops\": %d, "
+                     "\"has_derived_stacks\": %d",
+                     w->is_nested, w->resource_is_thread, w->has_flops, w->has_derived_stacks);
     if (w->report->use_device != TP_STRING_NONE) {
         tp_buffer_string(out, ", \"use_device\": ");
         tp_kineto_string(w, w->report->use_device);

@@ -15,11 +15,12 @@ struct tp_kineto_writer {
     struct tp_output *output;
     struct tp_buffer line, text; /* text: scratch */
     struct tp_trace_rows rows;
-    uint32_t *positions;     /* of each event among those written */
-    uint32_t source;         /* of the present event: index in trace->sources */
-    int64_t host_pid;        /* of events whose process is not known */
-    int64_t base_ns;         /* time 0 of the document */
-    bool is_nested;          /* events come with their parents */
+    uint32_t *positions; /* of each event among those written */
+    uint32_t source;     /* of the present event: index in trace->sources */
+    int64_t host_pid;    /* of events whose process is not known */
+    int64_t base_ns;     /* time 0 of the document */
+    bool is_nested;      /* events come with their parents */
+    bool has_derived_stacks;
     bool has_flops;          /* of any event they are not None */
     bool resource_is_thread; /* the resource of host events: their thread, else 0 */
     bool has_memory_marks, has_launch_marks, has_backward_marks;

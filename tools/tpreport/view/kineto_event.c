@@ -224,7 +224,7 @@ static void put_call_stack(struct tp_kineto_writer *w, struct told *told,
 {
     uint32_t count = tp_stacks_count(w->report->stacks, event->stack);
 
-    if (!count || find_argument(told, "Call stack"))
+    if (!count || w->has_derived_stacks || find_argument(told, "Call stack"))
         return;
     tp_buffer_reset(&w->text);
     for (uint32_t i = 0; i < count; i++) {
