@@ -2,12 +2,12 @@
  * A pprof profile: a sample for each path, with all its values at once; gzip, as that tool's own.
  * The message is small, for equal paths are one: it is built whole. */
 #include <errno.h>
+#include <profile.pb-c.h> /* made from profile.proto */
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/call_paths.h"
 #include "model/trace_rows.h"
-#include "profile.pb-c.h"
 #include "view/view.h"
 
 enum { SAMPLE_TYPES = 5, LABELS = 4 };
