@@ -529,12 +529,14 @@ bool tp_cuda_convert(struct tp_cuda_walk *walk, uint64_t wait_ns)
 
     c.until = atomic_load_explicit(&tp_cuda.until, memory_order_relaxed);
     c.ticks = tp_ticks();
+    tp_tls.any_window = 1; /* the window was asked by the call's number */
     while ((record = next_record(walk, walk->record)) && (room = has_room(&c))) {
         convert_record(&c, record);
         walk->record = record;
     }
     if (!record && walk->has_held && (room = has_room(&c)))
         put_held(&c);
+    tp_tls.any_window = 0;
     uint64_t until = atomic_load_explicit(&tp_cuda.until, memory_order_relaxed);
     while (until < c.until && !atomic_compare_exchange_weak(&tp_cuda.until, &until, c.until))
         ;

@@ -74,6 +74,11 @@ struct tp_copy_3d {
     int kind;
 };
 
+struct tp_driver_copy_2d { /* CUDA_MEMCPY2D */
+    uint64_t ends[2][7];
+    size_t width, height;
+};
+
 struct tp_driver_array {
     size_t width, height;
     unsigned format, channels;
@@ -245,6 +250,11 @@ static void copy_block(struct call *call, const struct tp_copy_3d *block, const 
     /* with an array the width counts elements, whose size it does not say */
     copy(call, arrays ? 0 : block->extent.width * block->extent.height * block->extent.depth,
          block ? block->kind : -1, stream);
+}
+
+static void copy_area(struct call *call, const struct tp_driver_copy_2d *area, const void *stream)
+{
+    copy_as(call, area ? area->width * area->height : 0, 0, stream);
 }
 
 static inline void frees_at(struct call *call, uint64_t address, unsigned kind, unsigned flags)
