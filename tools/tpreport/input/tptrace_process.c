@@ -398,6 +398,7 @@ void tptrace_process_close(struct tptrace_process *process)
             close(process->segments[i].fd);
     }
     tptrace_meta_fini(&process->meta);
+    tptrace_cuda_clock_fini(&process->cuda_clock);
     tp_clock_fini(&process->clock);
     free(process->dir);
     free(process->segments);
@@ -411,7 +412,11 @@ void tptrace_process_close(struct tptrace_process *process)
 bool tptrace_process_was_cut(const struct tptrace_process *process)
 {
     const struct tptrace_totals *t = &process->totals;
+    const struct tptrace_meta_cuda *cuda = &process->meta.cuda;
 
+    if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
+        t->cuda.without_time)
+        return true;
     return process->troubles.count || t->missing_slots || t->damaged_blocks || t->damaged_slots ||
            t->damaged_bytes || t->unreadable_files || t->double_slots || t->unknown_records ||
            t->lost_records || t->dropped_elsewhere || t->stream.too_deep;
