@@ -4,6 +4,7 @@
  * Who else holds CUPTI: SIMCUDA_CUPTI_HOLDER=NAME refuses every subscription with 39 and says the
  * name to cuptiSubscribe_v2; SIMCUDA_SUBSCRIBE=ERROR refuses with that error.
  */
+#include "callback_data.h"
 #include "cupti.h"
 
 #include <stdio.h>
@@ -23,44 +24,6 @@ static struct subscriber {
 static bool wanted[DOMAINS][CBIDS];
 static __thread bool in_callback;
 static bool stale_names;
-
-/* What a callback of an API call is given. */
-struct call_info {
-    int site; /* 0 enter, 1 exit */
-    const char *function;
-    const void *params;
-    void *result;
-    const char *symbol;
-    struct sim_context *context;
-    uint32_t context_id;
-    uint64_t *data;
-    uint32_t correlation;
-};
-
-struct resource_info {
-    struct sim_context *context;
-    struct sim_stream *stream;
-    void *descriptor;
-};
-
-struct graph_info {
-    struct sim_graph *graph, *original_graph;
-    struct sim_node *node, *original_node;
-    uint32_t node_type;
-    struct sim_node *dependency;
-    struct sim_graph *exec;
-};
-
-struct module_info {
-    uint32_t id;
-    size_t cubin_size;
-    const char *cubin;
-};
-
-struct synchronize_info {
-    struct sim_context *context;
-    struct sim_stream *stream;
-};
 
 static void call_back(uint32_t domain, uint32_t cbid, const void *info)
 {
@@ -171,14 +134,6 @@ void sim_observe(const struct sim_core *core)
     stale_names = core->number("STALE_NAMES", 0);
     core->observe(&observer);
 }
-
-/* Parameters of cuptiSubscribe_v2. */
-struct subscribe_params {
-    size_t size;
-    const char *name;
-    char *holder;
-    size_t holder_size;
-};
 
 static int refuse(struct subscribe_params *params, const char *holder)
 {
