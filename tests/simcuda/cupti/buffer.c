@@ -388,6 +388,8 @@ static void release_slot(struct slot *slot, bool forced)
 static void flush_slot(struct slot *slot, bool forced)
 {
     release_slot(slot, forced);
+    if (forced && state.empty_too && !slot->bytes)
+        request(slot);
     if (forced || ((slot == &shared || slot == own) && !slot->held_count))
         if (slot->used || (forced && state.empty_too))
             retire(slot);

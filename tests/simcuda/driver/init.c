@@ -118,10 +118,14 @@ __attribute__((constructor)) static void start(void)
         .module_load = sim_module_load,
         .module_unload = sim_module_unload,
         .module_function = sim_module_function,
+        .memory_reserve = sim_memory_reserve,
         .initialised = initialised,
         .forked = forked,
         .finished = finished,
         .misuse = sim_misuse,
+        .graph_id = sim_graph_id,
+        .node_id = sim_node_id,
+        .node_type = sim_node_type,
         .driver_version = (int)sim_number("DRIVER_VERSION", 13000),
     };
 }
