@@ -368,7 +368,9 @@ static uint32_t ask_runtime(const struct call *call, const void *function)
     const char *name = NULL;
 
     /* CUDA's last error stays as it is: none before, so none afterwards */
-    if (!peek_error || !get_error || !get_name || peek_error())
+    if (!peek_error || !get_error || !get_name) /* before 12.3 */
+        return tp_cuda_kernel_learn(function, NULL);
+    if (peek_error())
         return TP_NAME_NONE;
     if (get_name(&name, function)) {
         get_error();
@@ -383,9 +385,7 @@ static uint32_t ask_driver(const struct call *call, const void *function)
     int (*get_name)(const char **, const void *) = tp_cuda_real_find(&name_of, call->caller);
     const char *name = NULL;
 
-    if (!get_name)
-        return TP_NAME_NONE;
-    if (get_name(&name, function))
+    if (!get_name || get_name(&name, function))
         name = NULL;
     return tp_cuda_kernel_learn(function, name);
 }
