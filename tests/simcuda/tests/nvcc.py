@@ -43,7 +43,8 @@ def check(program):
     run = sim.run([program], "kinds=5,4,10,1,2,49", SIMCUDA_INLINE=SCRIPT, SIMCUDA_CLOCK="virtual")
     sim.equal(run.out, "Simulated GPU with 108 multiprocessors\n")
     adds = run.all("kernel", name="_Z3addPii")
-    sim.equal([(k.grid, k.block) for k in adds], [("4,1,1", "256,1,1")] + [("2,1,1", "128,1,1")] * 2)
+    shapes = [("4,1,1", "256,1,1")] + [("2,1,1", "128,1,1")] * 2
+    sim.equal([(k.grid, k.block) for k in adds], shapes)
     sim.equal({sim.length(k) for k in adds}, {5000})
     fill = run.one("kernel", name="_Z4fillIfEvPT_S0_")
     sim.equal((sim.length(fill), fill.dynamic), (7000, 128))
