@@ -71,6 +71,16 @@ def a_static_runtime_is_seen():
     sim.equal(len(run.all("kernel")), 8)
 
 
+def a_library_with_a_runtime_of_its_own_is_seen():
+    math = sim.program("libsimmath.so")
+    run = scenario("library", 3, math, do="kinds=5,10")
+    kernels = run.all("kernel")
+    sim.equal([k.name for k in kernels], ["_Z5firstv", "_Z4gemmv"] * 3)
+    launches = run.all("runtime", cbid=211)
+    sim.equal([k.correlation for k in kernels], [c.correlation for c in launches])
+    sim.equal(len({k.stream for k in kernels}), 1)
+
+
 def functions_found_by_name_are_seen(toolkit):
     run = scenario("by_name", do="kinds=4,10,49", toolkit=toolkit)
     sim.equal(run.one("kernel").name, "by_name")
@@ -174,6 +184,7 @@ tap.check(a_child_forked_after_init_gets_an_error)
 tap.check(cupti_in_a_forked_child_is_misuse)
 tap.check(a_runtime_opened_with_RTLD_LOCAL_is_seen)
 tap.check(a_static_runtime_is_seen)
+tap.check(a_library_with_a_runtime_of_its_own_is_seen)
 for each in TOOLKITS:
     tap.check(functions_found_by_name_are_seen, each)
 tap.check(a_second_subscriber_gets_39_and_the_name)
