@@ -260,6 +260,7 @@ struct sim_core {
     void (*module_unload)(struct sim_module *module);
     struct sim_function *(*module_function)(struct sim_module *module, const char *name);
 
+    enum sim_memory_kind (*memory_kind)(uint64_t address);
     /* Device memory that no record tells of: variables of a module. */
     int (*memory_reserve)(uint64_t bytes, uint64_t *ret_address);
 

@@ -142,6 +142,7 @@ static struct full *take_full(void)
 /* False when there was nothing to hand out; then none is in `complete` either. */
 static bool deliver_one(void)
 {
+    SIM_ENTER(sim_cupti_core_if_there(), "the completion of a buffer");
     pthread_mutex_lock(&state.delivering);
     struct full *full = take_full();
     if (full) {
@@ -337,6 +338,7 @@ void sim_buffer_put(const struct sim_record *record, uint64_t work_end)
     if (!bytes || !sim_buffer_calls.request)
         return;
     choose_once();
+    SIM_ENTER(sim_cupti_core_if_there(), "a record");
     struct slot *slot = slot_of_thread();
     pthread_mutex_lock(&slot->lock);
     if (state.order == ORDER_SHUFFLE || (work_end && state.order != ORDER_DEVICE)) {
@@ -361,6 +363,7 @@ void sim_buffers_call_over(void)
     struct slot *slot = slot_of_thread();
     if (!slot->held_count)
         return;
+    SIM_ENTER(sim_cupti_core_if_there(), "a record");
     pthread_mutex_lock(&slot->lock);
     release(slot, UINT64_MAX, true);
     pthread_mutex_unlock(&slot->lock);

@@ -27,6 +27,7 @@ static bool stale_names;
 
 static void call_back(uint32_t domain, uint32_t cbid, const void *info)
 {
+    SIM_ENTER(sim_cupti_core_if_there(), "a callback");
     in_callback = true;
     subscriber.callback(subscriber.data, domain, cbid, info);
     in_callback = false;

@@ -111,6 +111,20 @@ void sim_observe(const struct sim_core *core);
     SIM_EXPORT int name(__VA_ARGS__);                                                              \
     int name(__VA_ARGS__)
 
+/*
+ * With SIMCUDA_LOCK=MS CUPTI holds one lock around each of its functions and each callback, as the
+ * real one is known to: a client that holds a lock of its own around a call, and takes it in a
+ * callback, is told so after that time instead of hanging for ever.
+ */
+struct sim_entered {
+    bool locked;
+};
+struct sim_entered sim_cupti_enter(const struct sim_core *core, const char *what);
+void sim_cupti_leave(struct sim_entered *entered);
+#define SIM_ENTER(core, what)                                                                      \
+    struct sim_entered entered_ __attribute__((cleanup(sim_cupti_leave), unused)) =                \
+        sim_cupti_enter(core, what)
+
 /* Opens a function that needs the driver: `core` is its table. */
 #define NEED_DRIVER(name)                                                                          \
     int error_ = CUPTI_OK;                                                                         \

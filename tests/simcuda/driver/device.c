@@ -224,6 +224,31 @@ ENTRY(cuCtxGetCurrent, struct sim_context **context)
     END(SIM_OK);
 }
 
+enum { CONTEXT_STACK = 16 };
+static __thread struct sim_context *pushed[CONTEXT_STACK];
+static __thread int pushed_count;
+
+ENTRY(cuCtxPushCurrent_v2, struct sim_context *context)
+{
+    BEGIN(API(cuCtxPushCurrent_v2), WORD(context));
+    if (!context || pushed_count == CONTEXT_STACK)
+        END(SIM_EINVAL);
+    pushed[pushed_count++] = current;
+    current = context;
+    END(SIM_OK);
+}
+
+ENTRY(cuCtxPopCurrent_v2, struct sim_context **context)
+{
+    BEGIN(API(cuCtxPopCurrent_v2), WORD(context));
+    if (!pushed_count)
+        END(SIM_ECONTEXT);
+    if (context)
+        *context = current;
+    current = pushed[--pushed_count];
+    END(SIM_OK);
+}
+
 ENTRY(cuCtxGetDevice, int *device)
 {
     BEGIN(API(cuCtxGetDevice), WORD(device));

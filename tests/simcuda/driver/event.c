@@ -26,8 +26,7 @@ ENTRY(cuEventDestroy_v2, struct sim_event *event)
     END(SIM_OK);
 }
 
-static int do_cuEventRecord(struct sim_api api, bool per_thread, struct sim_event *event,
-                            void *handle)
+static int record(struct sim_api api, bool per_thread, struct sim_event *event, void *handle)
 {
     BEGIN(api, WORD(event), WORD(handle));
     struct sim_stream *stream = sim_stream_of(sim_current_context(), handle, per_thread);
@@ -43,7 +42,22 @@ static int do_cuEventRecord(struct sim_api api, bool per_thread, struct sim_even
     event->time = work.end;
     END(SIM_OK);
 }
-PAIR(cuEventRecord, _ptsz, (struct sim_event * event, void *handle), event, handle)
+
+static int do_cuEventRecord(struct sim_api api, bool per_thread, struct sim_event *event,
+                            void *stream)
+{
+    return record(api, per_thread, event, stream);
+}
+PAIR(cuEventRecord, _ptsz, (struct sim_event * event, void *stream), event, stream)
+
+static int do_cuEventRecordWithFlags(struct sim_api api, bool per_thread, struct sim_event *event,
+                                     void *stream, unsigned flags)
+{
+    (void)flags;
+    return record(api, per_thread, event, stream);
+}
+PAIR(cuEventRecordWithFlags, _ptsz, (struct sim_event * event, void *stream, unsigned flags), event,
+     stream, flags)
 
 ENTRY(cuEventSynchronize, struct sim_event *event)
 {

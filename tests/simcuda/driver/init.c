@@ -118,6 +118,7 @@ __attribute__((constructor)) static void start(void)
         .module_load = sim_module_load,
         .module_unload = sim_module_unload,
         .module_function = sim_module_function,
+        .memory_kind = sim_memory_kind,
         .memory_reserve = sim_memory_reserve,
         .initialised = initialised,
         .forked = forked,

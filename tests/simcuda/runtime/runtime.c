@@ -152,30 +152,6 @@ ENTRY(cudaSetDevice, int ordinal)
     END(SIM_OK);
 }
 
-ENTRY(cudaDeviceGetAttribute, int *value, int attribute, int ordinal)
-{
-    BEGIN(API(cudaDeviceGetAttribute), WORD(value), WORD(attribute), WORD(ordinal));
-    END(driver.cuDeviceGetAttribute(value, attribute, ordinal));
-}
-
-ENTRY(cudaDeviceSynchronize, void)
-{
-    BEGIN(API(cudaDeviceSynchronize), 0);
-    END(driver.cuCtxSynchronize());
-}
-
-ENTRY(cudaProfilerStart, void)
-{
-    BEGIN(API(cudaProfilerStart), 0);
-    END(driver.cuProfilerStart());
-}
-
-ENTRY(cudaProfilerStop, void)
-{
-    BEGIN(API(cudaProfilerStop), 0);
-    END(driver.cuProfilerStop());
-}
-
 static int entry_point(struct sim_api api, const char *symbol, void **function, int version,
                        uint64_t flags, int *status)
 {

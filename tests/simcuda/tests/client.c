@@ -49,6 +49,7 @@ static struct {
     int (*cuptiActivitySetAttribute)(uint32_t, size_t *, void *);
     int (*cuptiActivityEnableDriverApi)(uint32_t, uint8_t);
     int (*cuptiSetThreadIdType)(int);
+    int (*cuptiFinalize)(void);
     int (*cuptiActivityPushExternalCorrelationId)(uint32_t, uint64_t);
     int (*cuptiActivityPopExternalCorrelationId)(uint32_t, uint64_t *);
     int (*cuptiGetGraphNodeId)(void *, uint64_t *);
@@ -62,6 +63,8 @@ static uint64_t null_every, requests, buffers, dropped;
 static unsigned slow_ms;
 static int await_worker, print_sizes, flush_at_exit = 1, count_only, forked, ignores_fork;
 static uint64_t counts[64];
+static char misuse[32];
+static pthread_mutex_t client_lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*walker)(uint8_t *, size_t, uint8_t **);
 static uint64_t clock_calls;
 
@@ -224,6 +227,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 {
     (void)context, (void)stream, (void)size;
     buffers++;
+    if (!strcmp(misuse, "flush"))
+        cupti.cuptiActivityFlushAll(0);
     walk(buffer, valid_size);
     size_t now = 0;
     cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &now);
@@ -276,6 +281,33 @@ static void print_resource(uint32_t cbid, const struct resource_info *info)
             (unsigned long long)original_node);
 }
 
+/* What a client must not do in a callback. */
+static void misbehave(void)
+{
+    if (!strcmp(misuse, "cuda")) {
+        void *library = dlopen("libcudart.so.13", RTLD_NOLOAD | RTLD_NOW), *address;
+        int (*allocate)(void **, size_t);
+        *(void **)&allocate = dlsym(library, "cudaMalloc");
+        allocate(&address, 64);
+    }
+    if (!strcmp(misuse, "lock")) {
+        pthread_mutex_lock(&client_lock);
+        pthread_mutex_unlock(&client_lock);
+    }
+}
+
+/* Holds the client's lock around CUPTI while another thread launches. */
+static void *lock_and_flush(void *unused)
+{
+    for (;;) {
+        pthread_mutex_lock(&client_lock);
+        usleep(100);
+        cupti.cuptiActivityFlushAll(0);
+        pthread_mutex_unlock(&client_lock);
+    }
+    return unused;
+}
+
 static void called_back(void *data, uint32_t domain, uint32_t cbid, const void *what)
 {
     (void)data;
@@ -288,6 +320,7 @@ static void called_back(void *data, uint32_t domain, uint32_t cbid, const void *
         return;
     }
     const struct call_info *info = what;
+    misbehave();
     if (info->site == 0)
         *info->data = 1000 + info->correlation;
     fprintf(out,
@@ -361,6 +394,7 @@ static void load(void)
     FIND(cuptiActivitySetAttribute);
     FIND(cuptiActivityEnableDriverApi);
     FIND(cuptiSetThreadIdType);
+    FIND(cuptiFinalize);
     FIND(cuptiActivityPushExternalCorrelationId);
     FIND(cuptiActivityPopExternalCorrelationId);
     FIND(cuptiGetGraphNodeId);
@@ -427,6 +461,16 @@ static void push_external(unsigned kind, unsigned id, void *subscriber)
     say("push", cupti.cuptiActivityPushExternalCorrelationId(kind, id));
 }
 
+static void begin_misuse(const char *what)
+{
+    pthread_t thread;
+    snprintf(misuse, sizeof misuse, "%s", what);
+    if (!strcmp(misuse, "finalize"))
+        cupti.cuptiFinalize();
+    if (!strcmp(misuse, "lock"))
+        pthread_create(&thread, NULL, lock_and_flush, NULL);
+}
+
 static void obey(const char *word, void *subscriber)
 {
     const char *value = strchr(word, '=') ? strchr(word, '=') + 1 : "";
@@ -451,6 +495,8 @@ static void obey(const char *word, void *subscriber)
         slow_ms = (unsigned)atoi(value);
     else if (!strcmp(word, "count"))
         count_only = 1;
+    else if (!strncmp(word, "misuse=", 7))
+        begin_misuse(value);
     else if (!strcmp(word, "sizes"))
         print_sizes = 1;
     else if (!strcmp(word, "await"))

@@ -30,6 +30,14 @@ def a_launched_graph_gives_a_record_a_node():
     sim.equal(run.out, "by a graph\n")
 
 
+def many_launches_of_a_graph_are_all_there():
+    run = scenario("graphs", 2000, do="kinds=5,10,1,2 size=65536")
+    sim.equal(len(run.all("kernel")), 4000)
+    sim.equal(len(run.all("memset")), 2000)
+    ids = {k.correlation for k in run.all("kernel")}
+    sim.equal(len(ids), 2000)
+
+
 def nodes_lead_from_launch_to_creation():
     run = scenario("graphs", 1, do="kinds=10 domain=3")
     created = {r.node for r in run.all("resource", cbid=13)}
@@ -111,6 +119,7 @@ def many_launches_take_no_time():
 
 tap = sim.Tap()
 tap.check(a_launched_graph_gives_a_record_a_node)
+tap.check(many_launches_of_a_graph_are_all_there)
 tap.check(nodes_lead_from_launch_to_creation)
 tap.check(a_captured_stream_becomes_a_graph)
 tap.check(graph_trace_gives_one_record_a_launch)

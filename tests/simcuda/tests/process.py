@@ -71,6 +71,16 @@ def a_static_runtime_is_seen():
     sim.equal(len(run.all("kernel")), 8)
 
 
+def a_library_with_a_runtime_of_its_own_is_seen():
+    math = sim.program("libsimmath.so")
+    run = scenario("library", 3, math, do="kinds=5,10")
+    kernels = run.all("kernel")
+    sim.equal([k.name for k in kernels], ["_Z5firstv", "_Z4gemmv"] * 3)
+    launches = run.all("runtime", cbid=211)
+    sim.equal([k.correlation for k in kernels], [c.correlation for c in launches])
+    sim.equal(len({k.stream for k in kernels}), 1)
+
+
 def functions_found_by_name_are_seen(toolkit):
     run = scenario("by_name", do="kinds=4,10,49", toolkit=toolkit)
     sim.equal(run.one("kernel").name, "by_name")
@@ -145,6 +155,25 @@ def another_client_takes_the_buffers_over():
     sim.equal(run.one("exit").requests, 1)
 
 
+# Misuse
+
+
+def what_a_client_must_not_do(words, complaint):
+    run = scenario("launches", 2, do=words, code=-6)
+    sim.true(run.err.startswith("simcuda: misuse: " + complaint), run.err)
+
+
+def a_lock_around_a_call_that_a_callback_takes():
+    words = "misuse=lock kinds=5 calls=2:211"
+    run = scenario("launches", 2000000, do=words, code=-6, SIMCUDA_LOCK=300)
+    sim.true("CUPTI's lock" in run.err, run.err)
+
+
+def a_lock_of_cupti_harms_nobody_else():
+    run = scenario("threads", 4, 500, do="kinds=5,4,10 size=8192 period=1", SIMCUDA_LOCK=60000)
+    sim.equal(len(run.all("kernel")), 2000)
+
+
 tap = sim.Tap()
 tap.check(the_injection_runs_before_the_first_call_is_seen)
 tap.check(an_exit_handler_of_the_injection_runs_before_the_drivers)
@@ -155,6 +184,7 @@ tap.check(a_child_forked_after_init_gets_an_error)
 tap.check(cupti_in_a_forked_child_is_misuse)
 tap.check(a_runtime_opened_with_RTLD_LOCAL_is_seen)
 tap.check(a_static_runtime_is_seen)
+tap.check(a_library_with_a_runtime_of_its_own_is_seen)
 for each in TOOLKITS:
     tap.check(functions_found_by_name_are_seen, each)
 tap.check(a_second_subscriber_gets_39_and_the_name)
@@ -167,4 +197,11 @@ tap.check(a_program_without_a_driver_gets_its_error)
 tap.check(a_profiler_through_imports_gets_all_its_records)
 tap.check(a_profiler_that_comes_second_gets_39)
 tap.check(another_client_takes_the_buffers_over)
+tap.check(what_a_client_must_not_do, "misuse=cuda kinds=5 calls=2:211", "cudaMalloc called inside")
+tap.check(what_a_client_must_not_do, "misuse=flush kinds=5", "cuptiActivityFlushAll called inside")
+tap.check(what_a_client_must_not_do, "misuse=finalize", "cuptiFinalize")
+tap.check(what_a_client_must_not_do, "kinds=3", "cuptiActivityEnable of KIND_KERNEL")
+tap.check(what_a_client_must_not_do, "kinds=5 size=100", "a buffer of 100 bytes")
+tap.check(a_lock_around_a_call_that_a_callback_takes)
+tap.check(a_lock_of_cupti_harms_nobody_else)
 tap.end()

@@ -5,6 +5,7 @@
  */
 #include "cuda.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -309,6 +310,24 @@ static void wrong(char **arguments)
            launch_as_nvcc(first, 1, 2048, NULL), cudaFree((void *)8));
 }
 
+/* COUNT: kernels of a library with a runtime of its own (argument 2), in turn with the program's.
+ */
+static void library(char **arguments)
+{
+    int count = number(arguments, 0, 1);
+    void *math = arguments[1] ? dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL) : NULL, *stream;
+    int (*gemm)(void *stream);
+    *(void **)&gemm = math ? dlsym(math, "math_gemm") : NULL;
+    if (!gemm)
+        exit(1);
+    CHECK(cudaStreamCreate(&stream));
+    for (int i = 0; i < count; i++) {
+        CHECK(launch_as_nvcc(first, 1, 32, stream));
+        CHECK(gemm(stream));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+}
+
 /* A capture window of cudaProfilerStart and cudaProfilerStop around the second of three launches.
  */
 static void window(char **arguments)
@@ -329,7 +348,7 @@ static const struct {
     {"launches", launches}, {"streams", streams}, {"devices", devices}, {"threads", threads},
     {"graphs", graphs},     {"capture", capture}, {"memory", memory},   {"unload", unload},
     {"by_name", by_name},   {"forks", forks},     {"ends", ends},       {"wrong", wrong},
-    {"window", window},
+    {"window", window},     {"library", library},
 };
 
 int main(int argc, char **argv)
