@@ -10,7 +10,7 @@ import time
 
 import recorded
 import tap
-from recorded import calls, counts, length, program, run
+from recorded import calls, counts, length, more, program, run
 
 CUDA = "/usr/local/cuda"
 SCRIPT = "kernel _Z5scalePff 5000 registers 40 shared 1024; kernel _Z3sum* 700; api cudaMalloc 7000"
@@ -299,6 +299,81 @@ def test_faults():
     missing = 100 - len(p.all("gpu_kernel"))
     assert missing > 0
     tap.equal(p.line("cuda_lost")["dropped"], missing, "dropped")
+
+
+def test_graphs():
+    """By node: every kernel of every launch, with the range in which its node was captured."""
+    p = more("graph", 6, SIMCUDA_INLINE=SCRIPT).only
+    tap.equal(counts(p.all("gpu_kernel"), "name"), {"_Z5scalePff": 6, "_Z3sumPKfPf": 6}, "kernels")
+    tap.equal(len(p.all("gpu_memset")), 6, "memsets")
+    launches = {e.correlation for e in p.all("cuda_api", name="cudaGraphLaunch")}
+    tap.equal(len(launches), 6, "launches")
+    work = p.all("gpu_kernel") + p.all("gpu_memset")
+    tap.equal(counts(work, "correlation"), {one: 3 for one in launches}, "work of each launch")
+    called_in = {e.correlation: e.inside for e in p.all("cuda_call")}
+    tap.equal({called_in[one] for one in launches}, {("replay",)}, "ranges of the launches")
+    nodes = {e.node: e for e in p.all("cuda_node")}
+    origins = {}
+    for kernel in p.all("gpu_kernel"):
+        node = nodes[kernel.graph_node]
+        origins[kernel.name] = (nodes[node.original] if node.original else node).inside
+    tap.equal(origins, {"_Z5scalePff": ("forward",), "_Z3sumPKfPf": ("loss",)}, "where captured")
+    assert all(k.graph for k in p.all("gpu_kernel"))
+    tap.equal(p.all("gpu_graph"), [], "whole graphs")
+    nothing_lost(p)
+    whole = more("graph", 6, SIMCUDA_INLINE=SCRIPT, TPAGENT_CUDA_GRAPHS="graph").only
+    tap.equal(len(whole.all("gpu_graph")), 6, "whole graphs")
+    tap.equal(whole.all("gpu_kernel"), [], "kernels of them")
+    tap.equal({g.correlation for g in whole.all("gpu_graph")}, launches, "their launches")
+    tap.equal(whole.line("cuda")["graphs"], "graph", "graphs")
+    nothing_lost(whole)
+    hooks = more("graph", 6, TPAGENT_CUDA="hooks").only
+    tap.equal(api_names(hooks), api_names(p), "calls")
+
+
+def test_pools():
+    p = more("pools", 4).only
+    made = p.all("cuda_memory", operation=1)
+    tap.equal([(m.memory_kind, m.bytes, m.flags) for m in made if m.memory_kind == 3],
+              [(3, 1000, 1)] * 4, "asynchronous allocations")
+    assert all(m.pool and m.pool_type == 1 for m in made if m.memory_kind == 3)
+    freed = p.all("cuda_memory", operation=2)
+    tap.equal(sorted((m.address, m.bytes) for m in made), sorted((m.address, m.bytes) for m in freed),
+              "frees")
+    assert p.all("cuda_memory", operation=5), "the pool was trimmed"
+    nothing_lost(p)
+    hooks = more("pools", 4, TPAGENT_CUDA="hooks").only
+    tap.equal(api_names(hooks), api_names(p), "calls")
+    got = hooks.all("cuda_memory", operation=1)
+    tap.equal([(m.memory_kind, m.bytes, m.flags) for m in got],
+              [(3, 1000, 3)] * 4 + [(2, 10000, 2)], "allocations seen by hooks")
+
+
+def test_driver():
+    """Programs of the driver's interface, such as Triton's; memory that is mapped by hand."""
+    p = more("driver", 5).only
+    kernels = p.all("gpu_kernel")
+    tap.equal(counts(kernels, "name"), {"triton_poi_fused_add_0": 5}, "kernels")
+    called_in = {e.correlation: e.inside for e in p.all("cuda_call")}
+    tap.equal({called_in[k.correlation] for k in kernels}, {("driver",)}, "ranges")
+    tap.equal({e.domain for e in p.all("cuda_api", name="cuLaunchKernel")}, {1}, "domain")
+    nothing_lost(p)
+    hooks = more("driver", 5, TPAGENT_CUDA="hooks").only
+    tap.equal(api_names(hooks), api_names(p), "calls")
+    tap.equal(
+        counts([e for e in hooks.all("cuda_begin") if e.kernel], "kernel"),
+        {"triton_poi_fused_add_0": 5},
+        "kernels seen by hooks",
+    )
+    got = [(m.operation, m.memory_kind, m.bytes, m.flags) for m in hooks.all("cuda_memory")]
+    wanted = [(1, 3, 5000, 34), (2, 3, 0, 38), (1, 3, 4 << 20, 10), (2, 3, 0, 46)]
+    tap.equal(got, wanted, "memory seen by hooks")
+
+
+def test_names_of_modules():
+    p = more("modules", 5).only
+    wanted = {f"jit_kernel_{i}": 1 for i in range(5)}
+    tap.equal(counts(p.all("gpu_kernel"), "name"), wanted, "kernels")
 
 
 def test_window():
@@ -590,6 +665,10 @@ def main():
     t.check("buffers that run out are counted, the rest is right", test_buffers_run_out)
     t.check("40,000 launches, none lost", test_many)
     t.check("no time, reversed time, dropped records", test_faults)
+    t.check("graphs, by node and whole", test_graphs)
+    t.check("asynchronous allocations and pools, pinned memory", test_pools)
+    t.check("the driver's interface, virtual memory", test_driver)
+    t.check("a module at the address of another", test_names_of_modules)
     t.check("a capture window by cudaProfilerStart and Stop", test_window)
     t.check("fork after cuInit", test_fork_after_init)
     t.check("fork before cuInit", test_fork_before_init)

@@ -99,6 +99,10 @@ def calls(scenario, count=10, **more):
     return run([program("cuda_calls"), scenario, str(count)], **more)
 
 
+def more(scenario, count=10, **variables):
+    return run([program("cuda_more"), scenario, str(count)], **variables)
+
+
 def length(event):
     return event.end - event.start
 
