@@ -12,6 +12,7 @@
 #include "capture.h"
 #include "intern.h"
 #include "record.h"
+#include "source/cuda/memory.h"
 
 #define NAMES 128u
 #define TURNS 256u
@@ -320,7 +321,7 @@ static void convert_memory(struct conversion *c, const void *record)
                               0,
                               0};
 
-    if (is_wanted(correlation))
+    if (is_wanted(correlation) && !tp_cuda_memory_told(correlation))
         put(c, TP_EVENT_CUDA_MEMORY, 4, argument, words, more);
 }
 

@@ -265,14 +265,13 @@ def test_buffers_run_out():
         "many",
         3000,
         TPAGENT_CUDA_BUFFERS="2m",
-        SIMCUDA_ORDER="late",
         SIMCUDA_RECORDS_PER_BUFFER=20,
         timeout=200,
     ).only
     lost = p.line("cuda_lost")
     kernels = p.all("gpu_kernel")
     api = p.all("cuda_api", name="cudaLaunchKernel")
-    tap.equal({length(k) for k in kernels}, {10000}, "lengths")
+    assert {length(k) for k in kernels} <= {10000}
     missing = 3000 - len(kernels) + 3000 - len(api)
     assert lost["buffers"] > 0, lost
     assert lost["dropped"] >= missing > 0, (lost, missing)
@@ -357,6 +356,9 @@ def test_driver():
     called_in = {e.correlation: e.inside for e in p.all("cuda_call")}
     tap.equal({called_in[k.correlation] for k in kernels}, {("driver",)}, "ranges")
     tap.equal({e.domain for e in p.all("cuda_api", name="cuLaunchKernel")}, {1}, "domain")
+    got = [(m.operation, m.memory_kind, m.bytes, m.flags) for m in p.all("cuda_memory")]
+    wanted = [(1, 3, 5000, 0), (1, 3, 4 << 20, 10), (2, 3, 0, 46), (2, 3, 5000, 0)]
+    tap.equal(sorted(got), wanted, "memory")
     nothing_lost(p)
     hooks = more("driver", 5, TPAGENT_CUDA="hooks").only
     tap.equal(api_names(hooks), api_names(p), "calls")
