@@ -119,9 +119,11 @@ static void state_line(struct head *head, const struct tptrace_member *member)
 
     if (p->state == TPTRACE_ENDED || !begin_member(head, member))
         return;
-    tp_buffer_string(head->out, p->state == TPTRACE_RUNNING
-                                    ? "still running: this is what it has done so far"
-                                    : "died without an end line; what its rings held was read");
+    if (p->state == TPTRACE_RUNNING)
+        tp_buffer_string(head->out, "still running: this is what it has done so far");
+    else
+        tp_buffer_format(head->out, "died without an end line; what its rings held was %s",
+                         p->meta.recovered ? "recovered" : "read");
     end(head);
 }
 
@@ -198,7 +200,7 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
     count_line(head, member, t->stream.without_details,
                "operators whose details could not be read");
-    count_line(head, member, member->names_damaged, "names damaged or never finished");
+    count_line(head, member, member->names_damaged, "names damaged");
     count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
 }
 

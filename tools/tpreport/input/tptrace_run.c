@@ -370,7 +370,10 @@ static void note_names(struct tptrace_member *member, struct tptrace_names *name
     if (file) {
         member->name_count = tp_names_count(file);
         member->names_damaged = tp_names_damaged(file);
-    } else if (diag->code != -ENOENT || p->segment_count || p->ring_slot_count) {
+        if (member->names_damaged)
+            member->names_damage = *tp_names_first_damage(file);
+    } else if (p->segment_count || p->ring_slot_count || p->meta.says_names ||
+               (p->state == TPTRACE_ENDED && diag->code != -ENOENT)) {
         p->totals.unreadable_files++;
         tptrace_trouble(p, diag, NULL);
     }

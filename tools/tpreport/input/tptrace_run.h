@@ -43,6 +43,7 @@ struct tptrace_member {
     struct tptrace_open_ranges open;
     uint32_t name_count, names_damaged, names_unknown;
     uint64_t names_bytes;
+    struct tp_diag names_damage; /* the first */
 };
 
 struct tptrace_run {
