@@ -223,7 +223,7 @@ static void write_names(const struct recording *r)
     tp_file_header_write(header, TP_NAMES_MAGIC, r->uuid, 0);
     write_all(fd, header, sizeof(header));
     write_all(fd, r->names, r->names_size);
-    MUST(!ftruncate(fd, (off_t)(r->names_size + 8192)));
+    MUST(!ftruncate(fd, (off_t)((r->names_size + 12287) / 4096 * 4096)));
     close(fd);
 }
 
@@ -296,7 +296,7 @@ void track_put(struct recording_track *t, unsigned kind, uint64_t ticks, uint32_
     slot[2] = t->allocated;
     slot[3] = t->freed;
     if (words && slots > 1)
-        memcpy(slot + TP_SLOT_WORDS, words, TP_SLOT_BYTES);
+        memcpy(slot + TP_SLOT_WORDS, words, (slots - 1) * TP_SLOT_BYTES);
     keep_open(t, kind, slot);
     t->slot_count += slots;
     t->ticks = ticks;

@@ -25,7 +25,8 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
                       const struct tp_stream_name *name, const uint64_t *record)
 {
     bool op = tp_slot_kind(record) == TP_EVENT_OP_BEGIN;
-    uint8_t scope = op ? (uint8_t)record[7] : name->annotation ? SCOPE_USER : 0;
+    bool call = tp_slot_kind(record) == TP_EVENT_CUDA_BEGIN;
+    uint8_t scope = op ? (uint8_t)record[7] : name->annotation && !call ? SCOPE_USER : 0;
     uint32_t told = name->input_shapes == TP_STRING_NONE ? TP_STRING_LIST : name->input_shapes;
 
     *event = (struct tptrace_event){
@@ -36,7 +37,8 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
         .sequence_nr = op && !name->step ? (int64_t)record[4] : name->sequence_nr,
         .step = op && name->step ? (int64_t)record[4] : -1,
         .fwd_thread = op ? (uint32_t)record[5] : 0,
-        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0),
+        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0) |
+                 (call ? TP_EVENT_CALL : 0),
         .scope = scope,
     };
 }
@@ -66,6 +68,17 @@ static int fail_memory(struct tp_diag *diag, int error)
     return error ? tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error)) : 0;
 }
 
+static int set_device(const struct tptrace_run *run, struct tp_strings *strings,
+                      struct tp_input_averages *ret)
+{
+    ret->use_device = TP_STRING_NONE;
+    if (!tptrace_run_uses_cuda(run))
+        return 0;
+    int error = tp_strings_put(strings, "cuda", 4, &ret->use_device);
+    tp_averages_set_device(ret->averages, ret->use_device);
+    return error;
+}
+
 static int read_averages(struct tp_input *input, struct tp_strings *strings,
                          struct tp_stacks *stacks, const struct tp_averages_options *options,
                          struct tp_input_averages *ret, struct tp_diag *diag)
@@ -87,7 +100,7 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings,
         error = fail_memory(diag, tptrace_sums_finish(sums, &ret->averages));
     if (!error) {
         tell(input, &run, strings);
-        ret->use_device = TP_STRING_NONE;
+        error = set_device(&run, strings, ret);
         ret->profile_memory = tptrace_run_counts_memory(&run);
         ret->with_flops = false;
     }
@@ -114,7 +127,7 @@ static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
     for (unsigned i = 1; i < count && !error; i++)
         error = tptrace_list_add(lists[0], lists[i]);
     if (!error)
-        error = tptrace_list_finish(lists[0], run->start_ns, events);
+        error = tptrace_list_finish(lists[0], run, events);
     return fail_memory(diag, error);
 }
 
