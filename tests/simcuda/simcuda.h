@@ -264,7 +264,6 @@ struct sim_core {
     /* Device memory that no record tells of: variables of a module. */
     int (*memory_reserve)(uint64_t bytes, uint64_t *ret_address);
 
-    bool (*initialised)(void);
     bool (*forked)(void);   /* in a child of a process that had initialised */
     bool (*finished)(void); /* the driver's own exit handler has run */
     void (*misuse)(const char *format, ...) __attribute__((format(printf, 1, 2)));

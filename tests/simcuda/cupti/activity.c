@@ -37,6 +37,12 @@ static __thread struct {
 static __thread uint32_t tid;
 static __thread struct sim_record record;
 
+void sim_activity_give_up(void)
+{
+    memset(enabled, 0, sizeof enabled);
+    one_call_used = false;
+}
+
 bool sim_kind_enabled(uint32_t kind)
 {
     return kind < CUPTI_KINDS && enabled[kind];
@@ -517,6 +523,7 @@ ENTRY(cuptiActivityFlushAll, uint32_t flag)
         core->misuse("cuptiActivityFlushAll called inside a buffer callback");
     if (!sim_buffer_calls.request)
         return CUPTI_EOPERATION;
+    usleep((useconds_t)core->number("FLUSH_DELAY_MS", 0) * 1000);
     return sim_buffers_flush(flag & 1);
 }
 

@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum { DOMAINS = 7, CBIDS = 1024 };
-enum { RESOURCE = 3, SYNCHRONIZE = 4 };
+enum { RESOURCE = 3, SYNCHRONIZE = 4, STATE = 6 };
+enum { STATE_FATAL = 1 };
 
 typedef void sim_callback(void *data, uint32_t domain, uint32_t cbid, const void *info);
 
@@ -24,6 +25,7 @@ static struct subscriber {
 static bool wanted[DOMAINS][CBIDS];
 static __thread bool in_callback;
 static bool stale_names;
+static uint64_t calls_to_failure;
 
 static void call_back(uint32_t domain, uint32_t cbid, const void *info)
 {
@@ -63,11 +65,25 @@ static void enter(struct sim_call *call)
         call_back_at(call, 0);
 }
 
+/* SIMCUDA_FATAL_AFTER outermost calls: CUPTI says that it gives up, and does. */
+static void count_to_failure(void)
+{
+    if (__atomic_fetch_sub(&calls_to_failure, 1, __ATOMIC_RELAXED) != 1)
+        return;
+    struct state_info info = {CUPTI_EUNKNOWN, "simulated failure"};
+    if (is_wanted(STATE, STATE_FATAL))
+        call_back(STATE, STATE_FATAL, &info);
+    sim_activity_give_up();
+    memset(wanted, 0, sizeof wanted);
+}
+
 static void leave(struct sim_call *call)
 {
     if (is_wanted(call->domain, call->cbid))
         call_back_at(call, 1);
     sim_activity_call(call);
+    if (__builtin_expect(calls_to_failure, 0) && !call->outer)
+        count_to_failure();
 }
 
 static void tell_resource(enum sim_resource_event event, const struct sim_resource *what)
@@ -132,6 +148,7 @@ void sim_observe(const struct sim_core *core)
     if (done)
         return;
     done = true;
+    calls_to_failure = core->number("FATAL_AFTER", 0);
     stale_names = core->number("STALE_NAMES", 0);
     core->observe(&observer);
 }

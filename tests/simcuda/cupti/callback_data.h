@@ -50,6 +50,12 @@ struct synchronize_info {
     struct sim_stream *stream;
 };
 
+/* What goes wrong inside CUPTI. */
+struct state_info {
+    int result;
+    const char *message;
+};
+
 /* Parameters of cuptiSubscribe_v2. */
 struct subscribe_params {
     size_t size;

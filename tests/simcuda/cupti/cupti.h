@@ -94,7 +94,7 @@ bool sim_buffers_zeroed(void);
 
 /* activity.c */
 bool sim_kind_enabled(uint32_t kind);
-void sim_kind_enable(uint32_t kind, bool enable);
+void sim_activity_give_up(void); /* nothing is recorded from now on */
 /* The API record that the call deserves, and what goes before it. */
 void sim_activity_call(const struct sim_call *call);
 void sim_activity_work(const struct sim_work *work);

@@ -89,9 +89,12 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 struct sim_entered sim_cupti_enter(const struct sim_core *core, const char *what)
 {
-    static long patience_ms = -1;
-    if (__builtin_expect(patience_ms < 0, 0))
+    static long known_ms = -1;
+    long patience_ms = __atomic_load_n(&known_ms, __ATOMIC_RELAXED);
+    if (__builtin_expect(patience_ms < 0, 0)) {
         patience_ms = (long)core->number("LOCK", 0);
+        __atomic_store_n(&known_ms, patience_ms, __ATOMIC_RELAXED);
+    }
     if (__builtin_expect(!patience_ms, 1))
         return (struct sim_entered){false};
     struct timespec until;

@@ -75,11 +75,6 @@ static struct sim_context *contexts(void)
     return sim.contexts;
 }
 
-static bool initialised(void)
-{
-    return sim.initialised;
-}
-
 static bool forked(void)
 {
     return sim.forked;
@@ -120,7 +115,6 @@ __attribute__((constructor)) static void start(void)
         .module_function = sim_module_function,
         .memory_kind = sim_memory_kind,
         .memory_reserve = sim_memory_reserve,
-        .initialised = initialised,
         .forked = forked,
         .finished = finished,
         .misuse = sim_misuse,

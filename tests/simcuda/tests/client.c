@@ -179,12 +179,12 @@ static void print_record(const uint8_t *r)
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
-    requests++;
+    uint64_t request_number = __atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED);
     if (slow_ms)
         usleep(slow_ms * 1000);
     *size = buffer_size;
     *max_records = 0;
-    *buffer = null_every && requests % null_every == 0 ? NULL : aligned_alloc(8, buffer_size);
+    *buffer = null_every && request_number % null_every == 0 ? NULL : aligned_alloc(8, buffer_size);
 }
 
 static void print_size(const uint8_t *record, const uint8_t *end)

@@ -50,6 +50,19 @@ def overhead_is_told():
     sim.equal([(o.kind, sim.length(o)) for o in run.all("overhead")], [(5 << 16, 700)] * 5)
 
 
+def cupti_gives_up_and_says_so():
+    run = scenario("launches", 20, do="kinds=5,10 domain=6", SIMCUDA_FATAL_AFTER=8)
+    sim.equal(run.one("callback", domain=6).cbid, 1)
+    sim.equal((len(run.all("kernel")), len(run.all("runtime"))), (8, 8))
+
+
+def a_flush_can_take_long():
+    begin = time.monotonic()
+    run = scenario("launches", 1, SIMCUDA_FLUSH_DELAY_MS=200)
+    sim.true(time.monotonic() - begin > 0.2, "did not wait")
+    sim.equal(len(run.all("kernel")), 1)
+
+
 def a_name_pointer_is_used_again_after_unload():
     run = scenario("unload", do="kinds=10")
     sim.equal([k.name for k in run.all("kernel")], ["of_the_first", "of_the_second"])
@@ -82,6 +95,11 @@ def a_timestamp_callback_gives_all_times():
     sim.equal({sim.length(k) for k in run.all("kernel")}, {10000})
 
 
+def device_work_is_in_units_of_the_callback():
+    run = scenario("launches", 5, do="clock kinds=10", SIMCUDA_UNITS_PER_US=2500)
+    sim.equal({sim.length(k) for k in run.all("kernel")}, {25000})
+
+
 def the_clock_steps(step):
     run = scenario("launches", 20, SIMCUDA_STEP_NS=step, SIMCUDA_STEP_AFTER=10)
     starts = [c.start for c in run.all("runtime")]
@@ -109,10 +127,13 @@ tap.check(every_nth_device_record_has_no_time)
 tap.check(every_nth_device_record_ends_before_it_starts)
 tap.check(zero_times_with_a_timestamp_callback_only)
 tap.check(overhead_is_told)
+tap.check(cupti_gives_up_and_says_so)
+tap.check(a_flush_can_take_long)
 tap.check(a_name_pointer_is_used_again_after_unload)
 tap.check(a_kept_pointer_is_stale_after_unload)
 tap.check(times_are_of_CLOCK_REALTIME)
 tap.check(a_timestamp_callback_gives_all_times)
+tap.check(device_work_is_in_units_of_the_callback)
 tap.check(the_clock_steps, 1000000000)
 tap.check(the_clock_steps, -1000000000)
 tap.check(waits_can_be_real)

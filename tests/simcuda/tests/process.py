@@ -66,6 +66,20 @@ def a_runtime_opened_with_RTLD_LOCAL_is_seen():
     sim.equal(len(run.all("memory")), 2)
 
 
+def a_runtime_can_be_closed_and_opened_again():
+    code = (
+        "import ctypes, _ctypes\n"
+        "for bytes in (100, 200):\n"
+        "    cudart = ctypes.CDLL('libcudart.so.13')\n"
+        "    address = ctypes.c_void_p()\n"
+        "    assert not cudart.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(bytes))\n"
+        "    _ctypes.dlclose(cudart._handle)\n"
+        "    assert 'libcudart' not in open('/proc/self/maps').read()\n"
+    )
+    run = sim.run([sys.executable, "-c", code], "kinds=5,49 calls=2:20")
+    sim.equal([m.bytes for m in run.all("memory")], [100, 200])
+
+
 def a_static_runtime_is_seen():
     run = sim.run([sim.program("static"), "4"], "kinds=5,10")
     sim.equal(len(run.all("kernel")), 8)
@@ -183,6 +197,7 @@ tap.check(a_child_forked_before_init_is_as_new)
 tap.check(a_child_forked_after_init_gets_an_error)
 tap.check(cupti_in_a_forked_child_is_misuse)
 tap.check(a_runtime_opened_with_RTLD_LOCAL_is_seen)
+tap.check(a_runtime_can_be_closed_and_opened_again)
 tap.check(a_static_runtime_is_seen)
 tap.check(a_library_with_a_runtime_of_its_own_is_seen)
 for each in TOOLKITS:
