@@ -189,7 +189,8 @@ static int load_list_with_times(struct tp_run *run, struct tp_diag *diag)
 static bool all_inputs_stream(const struct tp_run *run)
 {
     for (int i = 0; i < run->input_count; i++) {
-        if (!run->inputs[i].kind->read_averages)
+        const struct tp_input_kind *kind = run->inputs[i].kind;
+        if (!kind->read_averages || (kind->can_average && !kind->can_average(&run->inputs[i])))
             return false;
     }
     return true;

@@ -180,13 +180,6 @@ static int take_cuda(void *context, const uint64_t *record, uint64_t ticks)
 
 /* ---- watching ---- */
 
-static void watch_begun(void *context, const struct tp_stream_range *range)
-{
-    struct tptrace_reading *r = context;
-
-    r->consumer->watcher->begun(r->consumer->context, &r->source, &r->stream, range);
-}
-
 static void watch_ended(void *context, const struct tp_stream_range *range)
 {
     struct tptrace_reading *r = context;
@@ -212,7 +205,7 @@ static void watch_merge(void *context, const struct tp_stream_range *into, void 
 }
 
 static const struct tp_stream_watcher stream_watcher = {
-    .begun = watch_begun, .ended = watch_ended, .folded = watch_folded, .merge = watch_merge};
+    .ended = watch_ended, .folded = watch_folded, .merge = watch_merge};
 
 static void begin_watch(const struct tptrace_reading *r)
 {

@@ -140,14 +140,6 @@ static int end_piece(void *context, const struct tptrace_source *source, struct 
     return error;
 }
 
-static void begun(void *context, const struct tptrace_source *source, struct tp_stream *stream,
-                  const struct tp_stream_range *range)
-{
-    struct tptrace_worker_sums *w = context;
-
-    tptrace_launches_begun(w->all->launches, source, stream, range);
-}
-
 static void ended(void *context, const struct tptrace_source *source,
                   const struct tp_stream_range *range)
 {
@@ -174,7 +166,6 @@ static int merge(void *context, const struct tp_stream_range *into, void **into_
 
 static const struct tptrace_watcher watcher = {.begin_piece = begin_piece,
                                                .end_piece = end_piece,
-                                               .begun = begun,
                                                .ended = ended,
                                                .folded = folded,
                                                .merge = merge};

@@ -150,11 +150,8 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     if (__builtin_expect(stream->config.window_count != 0, 0) && !frame->hidden)
         frame->hidden = !tp_stream_in_windows(stream->config.windows, stream->config.window_count,
                                               range->start_ns);
-    if (!frame->hidden) {
+    if (!frame->hidden)
         put_on_top(stream, frame);
-        if (stream->config.watcher)
-            stream->config.watcher->begun(stream->config.context, range);
-    }
     stream->depth++;
     if (kind == TP_EVENT_OP_BEGIN && record[7] >> 8 & 1)
         stream->counts.without_details++;
@@ -259,6 +256,15 @@ int tp_stream_add_call(struct tp_stream *stream)
         return 0;
     top->kids.count = top->kids.count ? 2 : 1;
     return top->has_held ? let_go(stream, top) : 0;
+}
+
+uint64_t tp_stream_last_open(const struct tp_stream *stream, int64_t ns)
+{
+    const struct tp_stream_frame *frame = stream->top;
+
+    while (frame && frame->range.start_ns > ns)
+        frame = frame->below;
+    return frame ? frame->range.sequence : 0;
 }
 
 bool tp_stream_find(struct tp_stream *stream, uint64_t sequence,

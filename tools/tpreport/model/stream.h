@@ -99,9 +99,7 @@ struct tp_stream_config {
 /* Who keeps a note with ranges that are open (tp_stream_top), and follows what becomes of ranges.
  * Called with the config's context. */
 struct tp_stream_watcher {
-    /* a range that is not hidden begins; its end, its parent and sums are not known yet */
-    void (*begun)(void *context, const struct tp_stream_range *range);
-    /* it has ended, and its parent is known */
+    /* a range has ended, and its parent is known */
     void (*ended)(void *context, const struct tp_stream_range *range);
     /* it turned out to be the same as its parent */
     void (*folded)(void *context, const struct tp_stream_range *range,
@@ -190,6 +188,9 @@ bool tp_stream_top(const struct tp_stream *stream, const struct tp_stream_range 
 /** tp_stream_add_call - the innermost range has a child that is no range: it is not the same as an
  * only child of its name. Return: 0 or what a callback returned. */
 int tp_stream_add_call(struct tp_stream *stream);
+
+/** tp_stream_last_open - number of the innermost open range that began by then; 0 none */
+uint64_t tp_stream_last_open(const struct tp_stream *stream, int64_t ns);
 
 /**
  * tp_stream_find - the range with a number, if it is open or its parent is and may turn out to be
