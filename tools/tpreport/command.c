@@ -124,6 +124,11 @@ static void collect_losses(struct tp_run *run)
 static void ask_for_settings(struct tp_run *run)
 {
     run->list.with_flops = run->options->flops == TP_SWITCH_ON;
+    if (run->options->stacks == TP_SWITCH_OFF)
+        run->list.stacks_wanted = TP_STACKS_DROPPED;
+    else if (run->options->stacks == TP_SWITCH_ON || run->options->group.group_by_stack_n > 0 ||
+             run->options->command == TP_COMMAND_STACKS)
+        run->list.stacks_wanted = TP_STACKS_DERIVED;
     run->list.keeps_details = run->options->command == TP_COMMAND_EVENTS && run->view &&
                               !strcmp(run->view->format, "json");
 }
@@ -149,6 +154,8 @@ static int override_settings(struct tp_run *run, struct tp_diag *diag)
         run->list.profile_memory = options->memory == TP_SWITCH_ON;
     if (options->flops != TP_SWITCH_UNSET)
         run->list.with_flops = options->flops == TP_SWITCH_ON;
+    for (uint32_t i = 0; options->stacks == TP_SWITCH_OFF && i < run->list.count; i++)
+        run->list.events[i].stack = TP_STACK_NONE;
     if (options->device && set_device(run, options->device) < 0)
         return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a device's name");
     return 0;

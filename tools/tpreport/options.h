@@ -36,7 +36,7 @@ struct tp_options {
     bool compact;
     bool help, version;
     const char *device; /* "none": no device; NULL: as the input says */
-    enum tp_switch memory, flops;
+    enum tp_switch memory, flops, stacks;
     const char *print_completion; /* a shell's name; NULL: no */
     struct tp_averages_options group;
     struct tp_selection selection;

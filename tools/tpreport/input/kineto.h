@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The parts of the reader of Kineto traces: kineto_json.c walks through the document,
- * kineto_entry.c makes a record of each entry, kineto_links.c does what can be told only at the
- * end. */
+ * kineto_entry.c makes a record of each entry, kineto_links.c and kineto_stacks.c do what can be
+ * told only at the end. */
 #ifndef TP_INPUT_KINETO_H
 #define TP_INPUT_KINETO_H
 
@@ -16,7 +16,7 @@ enum tp_kineto_key {
 #include "input/kineto_words.def"
     TP_KINETO_KEYS
 };
-_Static_assert(TP_KINETO_KEYS <= 32, "tp_kineto_entry has a bit for each");
+_Static_assert(TP_KINETO_KEYS <= 64, "tp_kineto_entry has a bit for each");
 
 enum tp_kineto_kind {
     TP_KINETO_IS_SPAN_OF_TRACE, /* the profiler's own: no event */
@@ -50,7 +50,7 @@ struct tp_kineto_place {
 
 /* One entry of "traceEvents" while it is read. */
 struct tp_kineto_entry {
-    uint32_t seen;                             /* bit n: key n was there, with a usable value */
+    uint64_t seen;                             /* bit n: key n was there, with a usable value */
     char phase;                                /* 0: none, or not a single letter */
     const struct tp_kineto_category *category; /* NULL: unknown */
     uint32_t name;                             /* string id */
@@ -59,6 +59,8 @@ struct tp_kineto_entry {
     uint32_t own_name; /* string id: "name" among the arguments, which names a thread */
     int64_t external_id, correlation, sequence_nr, fwd_thread, bytes, device_type;
     int64_t python_id, python_parent_id, python_module_id;
+    int64_t flow_id;
+    uint32_t stack; /* in the list's pool */
     struct tp_buffer captured;
     struct tp_kineto_argument *arguments;
     uint32_t argument_count, argument_capacity;
@@ -72,6 +74,12 @@ struct tp_kineto_step {
 struct tp_kineto_thread {
     int64_t tid;
     uint32_t name; /* string id */
+};
+
+/* One end of an arrow from a forward operator to its backward one. */
+struct tp_kineto_flow {
+    int64_t id, tid, ts_ns;
+    bool is_start;
 };
 
 /* What is known of a file as it is read. */
@@ -89,13 +97,17 @@ struct tp_kineto {
     uint32_t step_count, step_capacity;
     struct tp_kineto_thread *threads; /* those that have names */
     uint32_t thread_count, thread_capacity;
+    struct tp_kineto_flow *flows;
+    uint32_t flow_count, flow_capacity;
+    uint32_t *frames; /* scratch: of one stack */
+    uint32_t frame_capacity;
 
     int64_t first_start_ns; /* of used entries but device annotations, which may be shifted */
     bool has_start;
     int64_t trace_start_ns; /* where the profiler itself began, if the file says so */
     bool has_trace_start;
     bool knows_category; /* an entry with a known category was there */
-    bool has_device, has_memory, has_base_time, has_rank, has_trace_id;
+    bool has_device, has_memory, has_base_time, has_rank, has_trace_id, has_stacks;
     bool profile_memory, with_flops; /* said by the file */
     int64_t base_time_ns, rank;
     uint64_t undated; /* entries that lack a time */
@@ -127,6 +139,18 @@ int tp_kineto_place_text(struct tp_strings *strings, const char *text, size_t si
  * Return: 0 or negative, explained in @diag.
  */
 int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag);
+
+/**
+ * tp_kineto_take_stack - "Call stack" of kineto->entry: frames with a semicolon between them,
+ * innermost first
+ * tp_kineto_take_flow - kineto->entry is one end of an arrow
+ * tp_kineto_join_stacks - when all is read and calls stand in their threads: stacks from nested
+ * calls of Python functions if they are wanted and the file has none, and forward threads
+ * Return: 0 or negative.
+ */
+int tp_kineto_take_stack(struct tp_kineto *kineto, const char *text, size_t size);
+int tp_kineto_take_flow(struct tp_kineto *kineto);
+int tp_kineto_join_stacks(struct tp_kineto *kineto);
 
 /** tp_kineto_drop - take back all events of this file */
 void tp_kineto_drop(struct tp_kineto *kineto);

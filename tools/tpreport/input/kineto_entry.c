@@ -30,6 +30,8 @@ void tp_kineto_fini(struct tp_kineto *kineto)
     free(kineto->op_threads);
     free(kineto->steps);
     free(kineto->threads);
+    free(kineto->flows);
+    free(kineto->frames);
     *kineto = (struct tp_kineto){0};
 }
 
@@ -46,6 +48,7 @@ void tp_kineto_entry_start(struct tp_kineto_entry *entry)
     entry->sequence_nr = -1;
     entry->device_type = 0;
     entry->python_id = entry->python_parent_id = entry->python_module_id = -1;
+    entry->stack = TP_STACK_EMPTY;
     entry->argument_count = 0;
     tp_buffer_reset(&entry->captured);
 }
@@ -438,6 +441,7 @@ static int use_span(struct tp_kineto *kineto, const struct tp_kineto_category *c
         thread_of(kineto->records.list->strings, &entry->tid, &is_remote);
     record.correlation_id = entry->correlation;
     record.is_call = kind == TP_KINETO_IS_CALL;
+    record.stack = entry->stack;
     if (kind != TP_KINETO_IS_DEVICE_ANNOTATION)
         note_start(kineto, record.start_ns);
     kineto->has_device |= kind >= TP_KINETO_IS_DEVICE;
@@ -551,6 +555,20 @@ static int use_instant(struct tp_kineto *kineto, struct tp_diag *diag)
     return 0;
 }
 
+/* Of arrows only those to the backward pass tell what is nowhere else. */
+static int use_flow(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    const struct tp_kineto_entry *entry = &kineto->entry;
+    const char *name = tp_strings_get(kineto->records.list->strings, entry->name)->bytes;
+
+    if ((strcmp(name, "fwdbwd") != 0 && strcmp(name, "fwd_bwd") != 0) ||
+        !has(entry, TP_KINETO_TS) || !has(entry, TP_KINETO_FLOW_ID))
+        return 0;
+    return tp_kineto_take_flow(kineto) < 0
+               ? tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for an arrow")
+               : 0;
+}
+
 int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
@@ -559,6 +577,8 @@ int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
         return use_thread_name(kineto, diag);
     if (entry->phase == 'i')
         return use_instant(kineto, diag);
+    if (entry->phase == 's' || entry->phase == 'f')
+        return use_flow(kineto, diag);
     if (entry->phase != 'X' || (!entry->category && kineto->knows_category) ||
         (entry->category && entry->category->kind == TP_KINETO_IS_SPAN_OF_TRACE))
         return 0;

@@ -169,7 +169,7 @@ static int take_time(struct parser *p, const char *text, size_t size, int64_t *r
         return fail_text(p, -TP_EVALUE, "the time ", text, size, "one within 292 years of 1970");
     if (result < 0)
         return fail_text(p, -TP_ETYPE, "the string ", text, size, "a time in microseconds");
-    p->kineto.entry.seen |= 1u << p->key;
+    p->kineto.entry.seen |= UINT64_C(1) << p->key;
     return 1;
 }
 
@@ -181,7 +181,7 @@ static int take_argument(struct parser *p, const char *text, size_t size)
 
     if (tp_decimal_to_integer(text, size, &value) < 0)
         return 1;
-    entry->seen |= 1u << p->key;
+    entry->seen |= UINT64_C(1) << p->key;
     switch ((enum tp_kineto_key)p->key) {
     case TP_KINETO_EXTERNAL_ID:
         entry->external_id = value;
@@ -254,6 +254,10 @@ static int take_in_entry(struct parser *p, bool is_string, const char *text, siz
         return take_place(p, &entry->pid, text, size);
     case TP_KINETO_TID:
         return take_place(p, &entry->tid, text, size);
+    case TP_KINETO_FLOW_ID:
+        if (!tp_decimal_to_integer(text, size, &entry->flow_id))
+            entry->seen |= UINT64_C(1) << p->key;
+        return 1;
     default:
         return 1;
     }
@@ -266,6 +270,8 @@ static int take_in_args(struct parser *p, bool is_string, const char *text, size
     if (p->key == TP_KINETO_NAME && is_string && p->kineto.entry.phase == 'M')
         result =
             tp_strings_put(p->kineto.records.list->strings, text, size, &p->kineto.entry.own_name);
+    else if (p->key == TP_KINETO_CALL_STACK && is_string)
+        result = tp_kineto_take_stack(&p->kineto, text, size);
     else if (p->key >= TP_KINETO_EXTERNAL_ID && p->key <= TP_KINETO_PYTHON_MODULE_ID)
         return take_argument(p, text, size);
     return result < 0 ? fail_memory(p, result) : 1;

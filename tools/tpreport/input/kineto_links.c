@@ -76,17 +76,48 @@ struct choice {
     bool failed;
 };
 
-static bool in_steps(const struct tp_kineto *kineto, int64_t start_ns)
+static int compare_steps(const void *a, const void *b)
+{
+    const struct tp_kineto_step *left = a, *right = b;
+
+    return left->start_ns < right->start_ns ? -1 : left->start_ns > right->start_ns;
+}
+
+/* Of all steps only the selected ones stay, as windows that do not overlap. */
+static void choose_steps(struct tp_kineto *kineto)
 {
     const struct tp_selection *selection = kineto->input->selection;
+    struct tp_kineto_step *steps = kineto->steps;
+    uint32_t count = 0, last = 0;
 
     for (uint32_t i = 0; i < kineto->step_count; i++) {
-        const struct tp_kineto_step *step = &kineto->steps[i];
-        if (step->number >= selection->first_step && step->number <= selection->last_step &&
-            start_ns >= step->start_ns && start_ns < step->end_ns)
-            return true;
+        if (steps[i].number >= selection->first_step && steps[i].number <= selection->last_step &&
+            steps[i].end_ns > steps[i].start_ns)
+            steps[count++] = steps[i];
     }
-    return false;
+    if (count)
+        qsort(steps, count, sizeof(*steps), compare_steps);
+    for (uint32_t i = 1; i < count; i++) {
+        if (steps[i].start_ns > steps[last].end_ns)
+            steps[++last] = steps[i];
+        else if (steps[i].end_ns > steps[last].end_ns)
+            steps[last].end_ns = steps[i].end_ns;
+    }
+    kineto->step_count = count ? last + 1 : 0;
+}
+
+static bool in_steps(const struct tp_kineto *kineto, int64_t start_ns)
+{
+    uint32_t low = 0, high = kineto->step_count; /* the first that ends behind it */
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (kineto->steps[middle].end_ns <= start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < kineto->step_count && start_ns >= kineto->steps[low].start_ns;
 }
 
 static bool in_window(const struct choice *choice, int64_t start_ns)
@@ -228,6 +259,8 @@ static int select_events(struct tp_kineto *kineto, struct tp_diag *diag)
     if (!result)
         result = place_instant(kineto, &selection->to, &choice.to_ns, diag);
     if (!result) {
+        if (selection->has_step)
+            choose_steps(kineto);
         choose_operators(&choice);
         tp_raw_records_retain(&kineto->records, keep, &choice);
         if (choice.failed)
@@ -273,7 +306,10 @@ int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag)
         tp_input_lost(kineto->input, kineto->undated, "%" PRIu64 " entries without a time left out",
                       kineto->undated);
     resolve(kineto);
-    int result = select_events(kineto, diag);
+    int result = tp_kineto_join_stacks(kineto);
+    if (result < 0)
+        return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for stacks");
+    result = select_events(kineto, diag);
     if (!result)
         result = set_settings(kineto, diag);
     tp_id_index_fini(&kineto->op_ids); /* room for what follows */

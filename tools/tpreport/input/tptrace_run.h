@@ -52,7 +52,7 @@ struct tptrace_run {
     size_t count;
     size_t found;     /* before selection */
     int64_t start_ns; /* of the run: times count from here */
-    int64_t end_ns;   /* last record of any member, after reading */
+    int64_t end_ns;   /* last moment that any member tells of, after reading */
 };
 
 /* How records are read. */

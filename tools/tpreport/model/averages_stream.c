@@ -123,17 +123,24 @@ static inline int find_group(struct tp_averages *averages, const struct tp_group
     return 0;
 }
 
+/* Sums of hostile sizes (292 years) stop at the end of what there is. */
+static inline void add(int64_t *into, int64_t value)
+{
+    if (__builtin_add_overflow(*into, value, into))
+        *into = value < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static void add_sums(struct sums *into, const struct sums *from)
 {
     into->flops += from->flops;
-    into->cpu_total_ns += from->cpu_total_ns;
-    into->cpu_self_ns += from->cpu_self_ns;
-    into->device_total_ns += from->device_total_ns;
-    into->device_self_ns += from->device_self_ns;
-    into->cpu_memory += from->cpu_memory;
-    into->cpu_memory_self += from->cpu_memory_self;
-    into->device_memory += from->device_memory;
-    into->device_memory_self += from->device_memory_self;
+    add(&into->cpu_total_ns, from->cpu_total_ns);
+    add(&into->cpu_self_ns, from->cpu_self_ns);
+    add(&into->device_total_ns, from->device_total_ns);
+    add(&into->device_self_ns, from->device_self_ns);
+    add(&into->cpu_memory, from->cpu_memory);
+    add(&into->cpu_memory_self, from->cpu_memory_self);
+    add(&into->device_memory, from->device_memory);
+    add(&into->device_memory_self, from->device_memory_self);
     into->count += from->count;
 }
 
@@ -142,14 +149,14 @@ static inline void add_event(struct sums *into, const struct tp_average_event *e
 {
     if (!(event->flags & TP_EVENT_NO_FLOPS))
         into->flops += event->flops;
-    into->cpu_total_ns += event->cpu_total_ns;
-    into->cpu_self_ns += event->cpu_self_ns;
-    into->device_total_ns += event->device_total_ns;
-    into->device_self_ns += event->device_self_ns;
-    into->cpu_memory += event->cpu_memory;
-    into->cpu_memory_self += event->cpu_memory_self;
-    into->device_memory += event->device_memory;
-    into->device_memory_self += event->device_memory_self;
+    add(&into->cpu_total_ns, event->cpu_total_ns);
+    add(&into->cpu_self_ns, event->cpu_self_ns);
+    add(&into->device_total_ns, event->device_total_ns);
+    add(&into->device_self_ns, event->device_self_ns);
+    add(&into->cpu_memory, event->cpu_memory);
+    add(&into->cpu_memory_self, event->cpu_memory_self);
+    add(&into->device_memory, event->device_memory);
+    add(&into->device_memory_self, event->device_memory_self);
     into->count += event->count;
 }
 

@@ -11,6 +11,13 @@
 #include "model/stacks.h"
 #include "model/strings.h"
 
+/* What readers do about stacks. */
+enum tp_stacks_wanted {
+    TP_STACKS_AS_RECORDED,
+    TP_STACKS_DERIVED, /* where none are recorded, from calls of Python functions */
+    TP_STACKS_DROPPED,
+};
+
 /* Events in list order with the settings they were recorded under. */
 struct tp_event_list {
     struct tp_strings *strings; /* borrowed; outlive the list */
@@ -24,8 +31,9 @@ struct tp_event_list {
     bool is_nested; /* events without a tree have their parents: nothing is learnt from times */
     bool profile_memory;
     bool with_flops;
-    bool keeps_details;               /* set before the first event, or never */
-    struct tp_event_details *details; /* as many as events; NULL without keeps_details */
+    enum tp_stacks_wanted stacks_wanted; /* set before reading */
+    bool keeps_details;                  /* set before the first event, or never */
+    struct tp_event_details *details;    /* as many as events; NULL without keeps_details */
 };
 
 /**

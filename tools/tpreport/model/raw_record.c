@@ -232,6 +232,11 @@ int tp_raw_records_add(struct tp_raw_records *records, const struct tp_raw_recor
                       : 0;
 }
 
+int tp_raw_records_set_stack(struct tp_raw_records *records, uint32_t event, uint32_t stack)
+{
+    return find_kept_stack(records, stack, &records->list->events[event].stack);
+}
+
 /* ---- leaving some out ---- */
 
 static void retain_memory(struct tp_memory_records *memory,

@@ -81,6 +81,13 @@ int tp_raw_records_add(struct tp_raw_records *records, const struct tp_raw_recor
                        struct tp_diag *diag);
 
 /**
+ * tp_raw_records_set_stack - give an event a stack, less the profiler's own frames
+ * @event: its index in the list
+ * Return: 0 or negative.
+ */
+int tp_raw_records_set_stack(struct tp_raw_records *records, uint32_t event, uint32_t stack);
+
+/**
  * tp_raw_records_retain - keep only the events for which @keep says so, and the memory records
  * @keep: gets the event and its linked id; or NULL and a memory record
  */

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/hash.h"
+#include "model/kernel_sums.h"
+
 /* ---- nesting ---- */
 
 static int compare_threads(const void *a, const void *b, void *context)
@@ -253,15 +256,15 @@ struct forward_stacks {
         bool used;
     } * slots;
     size_t mask;
+    uint64_t seed; /* of hashes */
 };
 
 static struct forward_stack *find_forward(const struct forward_stacks *map, int64_t sequence_nr,
                                           int64_t thread)
 {
-    uint64_t hash =
-        (uint64_t)sequence_nr * 0x9e3779b97f4a7c15u ^ (uint64_t)thread * 0x9fb21c651e98df25u;
+    int64_t key[2] = {sequence_nr, thread};
 
-    for (hash ^= hash >> 32;; hash++) {
+    for (uint64_t hash = tp_hash_bytes(map->seed, key, sizeof(key));; hash++) {
         struct forward_stack *slot = &map->slots[hash & map->mask];
         if (!slot->used || (slot->sequence_nr == sequence_nr && slot->thread == thread))
             return slot;
@@ -362,6 +365,7 @@ static int join_backward_stacks(struct tp_event_list *list, uint32_t first, stru
     while (room < count * 2)
         room *= 2;
     map.mask = room - 1;
+    map.seed = tp_hash_seed();
     map.slots = calloc(room, sizeof(*map.slots));
     uint32_t *backward = malloc(count * sizeof(*backward));
     if (map.slots && backward)
@@ -420,18 +424,9 @@ static struct child_sums sum_children(const struct tp_event_list *list,
     return sums;
 }
 
-static struct tp_number sum_kernels(const struct tp_event_list *list,
-                                    const struct tp_function_event *event)
-{
-    struct tp_number sum = tp_number_integer(0);
-
-    for (uint32_t i = 0; i < event->kernel_count; i++)
-        sum = tp_number_add(sum, list->kernels[event->first_kernel + i].duration);
-    return sum;
-}
-
 static int set_device_times(const struct tp_event_list *list, struct tp_function_event *event,
-                            const struct child_sums *sums, struct tp_diag *diag)
+                            const struct child_sums *sums, struct tp_kernel_sums *kernels,
+                            struct tp_diag *diag)
 {
     struct tp_number total = tp_number_integer(0), self = total;
 
@@ -439,7 +434,8 @@ static int set_device_times(const struct tp_event_list *list, struct tp_function
         event->use_device == TP_STRING_EMPTY) {
         /* nothing to credit */
     } else if (event->device_type == TP_DEVICE_CPU) {
-        total = sum_kernels(list, event);
+        if (tp_kernel_sums_get(kernels, list, event, &total) < 0)
+            return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for sums of kernels");
         if (!(event->flags & TP_EVENT_LEGACY))
             total = tp_number_add(total, sums->device_time);
         self = tp_number_subtract(total, sums->device_time);
@@ -458,7 +454,7 @@ static int set_device_times(const struct tp_event_list *list, struct tp_function
 }
 
 static int set_times(const struct tp_event_list *list, struct tp_function_event *event,
-                     struct tp_diag *diag)
+                     struct tp_kernel_sums *kernels, struct tp_diag *diag)
 {
     struct tp_number zero = tp_number_integer(0), cpu = zero, memory = zero, device_memory = zero;
     struct child_sums sums = sum_children(list, event);
@@ -472,7 +468,7 @@ static int set_times(const struct tp_event_list *list, struct tp_function_event 
     tp_event_set(event, TP_EVENT_SELF_CPU_TIME, cpu);
     tp_event_set(event, TP_EVENT_SELF_CPU_MEMORY, memory);
     tp_event_set(event, TP_EVENT_SELF_DEVICE_MEMORY, device_memory);
-    return set_device_times(list, event, &sums, diag);
+    return set_device_times(list, event, &sums, kernels, diag);
 }
 
 static uint32_t leftmost_leaf(const struct tp_event_list *list, uint32_t index)
@@ -483,12 +479,13 @@ static uint32_t leftmost_leaf(const struct tp_event_list *list, uint32_t index)
 }
 
 /* Children before their parent, along the links alone. */
-static int set_times_below(const struct tp_event_list *list, uint32_t root, struct tp_diag *diag)
+static int set_times_below(const struct tp_event_list *list, uint32_t root,
+                           struct tp_kernel_sums *kernels, struct tp_diag *diag)
 {
     uint32_t at = leftmost_leaf(list, root);
 
     for (;;) {
-        int result = set_times(list, &list->events[at], diag);
+        int result = set_times(list, &list->events[at], kernels, diag);
         if (result < 0 || at == root)
             return result;
         uint32_t next = list->events[at].next_sibling;
@@ -498,12 +495,14 @@ static int set_times_below(const struct tp_event_list *list, uint32_t root, stru
 
 int tp_tree_times(struct tp_event_list *list, struct tp_diag *diag)
 {
+    struct tp_kernel_sums kernels = {0};
     int result = 0;
 
     for (uint32_t i = tp_event_list_next(list, 0); !result && i < list->count;
          i = tp_event_list_next(list, i + 1)) {
         if (list->events[i].parent == TP_NO_EVENT)
-            result = set_times_below(list, i, diag);
+            result = set_times_below(list, i, &kernels, diag);
     }
+    tp_kernel_sums_fini(&kernels);
     return result;
 }
