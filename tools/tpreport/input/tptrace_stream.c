@@ -173,7 +173,9 @@ static int take_cuda(void *context, const uint64_t *record, uint64_t ticks)
 {
     struct tptrace_reading *r = context;
 
-    if (!r->consumer->cuda || !r->run->process->meta.cuda.is_known)
+    bool framework = tp_slot_kind(record) == TP_EVENT_MEMORY;
+
+    if (!r->consumer->cuda || (!framework && !r->run->process->meta.cuda.is_known))
         return 0; /* nobody knows what its times are */
     return r->consumer->cuda(r->consumer->context, &r->source, record, ticks, &r->stream);
 }

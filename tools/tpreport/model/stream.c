@@ -340,6 +340,10 @@ static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned 
         stream->device_bytes = (int64_t)((uint64_t)stream->device_bytes + record[5]);
         stream->counts.device_memory++;
         wanted = !stream->top;
+        int error =
+            stream->config.cuda ? stream->config.cuda(stream->config.context, record, ticks) : 0;
+        if (error)
+            return error;
     }
     if (!wanted || !stream->config.point)
         return 0;
