@@ -411,7 +411,15 @@ static int append_work(struct making *m, size_t index)
         event.device_resource_id = activity->stream;
     }
     int error = tp_event_list_append(m->events, &event);
-    return error ? error : append_launch(m, work);
+    if (!error)
+        error = append_launch(m, work);
+    if (error || !m->events->keeps_details)
+        return error;
+    uint32_t owner =
+        work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
+    return tptrace_list_work_details(m->run, work, event.id,
+                                     owner < m->events->count ? m->events->events[owner].id : 0,
+                                     m->events);
 }
 
 /* Memory that no range is credited with. */
