@@ -52,6 +52,9 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     int result = choose_view(run, diag);
     if (!result && options->command == TP_COMMAND_KERNELS)
         result = tp_kernels_check(run, diag);
+    else if (!result && options->sort_by && options->command == TP_COMMAND_GPU)
+        result = tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                              "--sort-by: gpu has no rows to sort");
     else if (!result && options->sort_by) {
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
         result = run->sort_column < 0 ? run->sort_column : 0;
@@ -299,7 +302,8 @@ static int load_list_with_times(struct tp_run *run, struct tp_diag *diag)
 static bool all_inputs_stream(const struct tp_run *run)
 {
     for (int i = 0; i < run->input_count; i++) {
-        if (!run->inputs[i].kind->read_averages)
+        const struct tp_input_kind *kind = run->inputs[i].kind;
+        if (!kind->read_averages || (kind->can_average && !kind->can_average(&run->inputs[i])))
             return false;
     }
     return true;
@@ -363,7 +367,7 @@ static void collect_recordings(struct tp_run *run)
         tp_buffer_char(&run->recording, ']');
 }
 
-static int write_report(struct tp_run *run, struct tp_report *report, struct tp_diag *diag)
+int tp_run_write(struct tp_run *run, struct tp_report *report, struct tp_diag *diag)
 {
     collect_recordings(run);
     report->recording = run->recording.size ? &run->recording : NULL;
@@ -378,7 +382,7 @@ static int report_events(struct tp_run *run, struct tp_diag *diag)
 
     if (tp_report_init_events(&report, &run->list) < 0)
         return fail_memory(diag, -ENOMEM);
-    int result = write_report(run, &report, diag);
+    int result = tp_run_write(run, &report, diag);
     tp_report_fini(&report);
     return result;
 }
@@ -394,7 +398,7 @@ static int report_rows(struct tp_run *run, const struct tp_average *rows, size_t
     report.use_device = run->list.use_device;
     report.profile_memory = run->list.profile_memory;
     report.with_flops = run->list.with_flops;
-    int result = write_report(run, &report, diag);
+    int result = tp_run_write(run, &report, diag);
     tp_report_fini(&report);
     return result;
 }

@@ -54,4 +54,7 @@ int tp_kernels_check(struct tp_run *run, struct tp_diag *diag);
 /** tp_run_load_list - all inputs into run->list, each with its tree. For commands. */
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag);
 
+/** tp_run_write - a report, with what the inputs say of themselves, as the options ask for it */
+int tp_run_write(struct tp_run *run, struct tp_report *report, struct tp_diag *diag);
+
 #endif

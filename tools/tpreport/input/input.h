@@ -73,6 +73,9 @@ struct tp_input_kind {
                          struct tp_stacks *stacks, const struct tp_averages_options *options,
                          struct tp_input_averages *ret, struct tp_diag *diag);
 
+    /* Optional: can read_averages do it, with this selection? NULL: always. */
+    bool (*can_average)(const struct tp_input *input);
+
     /* Optional: the same events as pieces of work, none of them held. */
     int (*read_work)(struct tp_input *input, struct tp_strings *strings, struct tp_work_sink *sink,
                      struct tp_diag *diag);

@@ -177,6 +177,25 @@ static int read_list(struct tp_input *input, struct tp_event_list *events, struc
     return error;
 }
 
+/* Whether device work is selected is known from its launch, which may come later. */
+static bool can_average(const struct tp_input *input)
+{
+    const struct tp_selection *selection = input->selection;
+    struct tptrace_run run;
+    bool uses_cuda = false;
+
+    if (!selection ||
+        (!selection->thread && !selection->has_step && selection->from.kind == TP_INSTANT_UNSET &&
+         selection->to.kind == TP_INSTANT_UNSET))
+        return true;
+    if (!tptrace_run_open(&run, input->path, selection, NULL)) {
+        for (size_t i = 0; i < run.count; i++)
+            uses_cuda |= run.members[i].uses_cuda;
+    }
+    tptrace_run_close(&run);
+    return !uses_cuda;
+}
+
 const struct tp_input_kind tp_input_tptrace = {
     .name = "tptrace",
     .help = "a recording of tpagent",
@@ -184,4 +203,5 @@ const struct tp_input_kind tp_input_tptrace = {
     .find_below = tptrace_find_below,
     .read_list = read_list,
     .read_averages = read_averages,
+    .can_average = can_average,
 };

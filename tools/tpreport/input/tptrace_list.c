@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "input/tptrace_list.h"
+#include "model/device_memory.h"
 #include "model/function_event.h"
+#include "model/geometry.h"
 
 struct tptrace_list *tptrace_list_create(enum tp_by by)
 {
@@ -299,6 +301,7 @@ struct order {
 /* Lists and what making events of them takes. */
 struct making {
     struct tptrace_list *list;
+    const struct tptrace_run *run;
     struct tp_event_list *events;
     struct threads threads;
     struct order order;
@@ -380,6 +383,27 @@ static void set_flags(struct tp_function_event *event, const struct tptrace_work
     }
 }
 
+/* The occupancy of a launch, of the device's limits as far as they are known. */
+static int append_launch(const struct making *m, const struct tptrace_work_item *work)
+{
+    const struct tptrace_cuda_device *device = tptrace_cuda_find_device(
+        &m->run->members[work->user].process.meta.cuda, work->activity.device);
+    const struct tp_string *json = tp_strings_get(m->events->strings, work->geometry);
+    struct tp_device_limits limits;
+    struct tp_occupancy occupancy;
+    struct tp_geometry geometry;
+    float percent = -1;
+
+    if (work->geometry == TP_STRING_NONE)
+        return 0;
+    if (device &&
+        tp_geometry_parse(&geometry, json->bytes, json->size) &&
+        tp_device_limits_find(&limits, device->major, device->minor, device->sms) &&
+        tp_occupancy_estimate(&geometry, &limits, &occupancy))
+        percent = (float)occupancy.percent;
+    return tp_event_list_append_launch(m->events, work->geometry, percent);
+}
+
 static int append_work(struct making *m, size_t index)
 {
     const struct tptrace_work_item *work = &m->list->works[index];
@@ -401,7 +425,16 @@ static int append_work(struct making *m, size_t index)
         event.device_index = activity->device;
         event.device_resource_id = activity->stream;
     }
-    return append_of(m, &event, work->user);
+    int error = append_of(m, &event, work->user);
+    if (!error)
+        error = append_launch(m, work);
+    if (error || !m->events->keeps_details)
+        return error;
+    uint32_t owner =
+        work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
+    return tptrace_list_work_details(m->run, work, event.id,
+                                     owner < m->events->count ? m->events->events[owner].id : 0,
+                                     m->events);
 }
 
 /* Memory that no range is credited with. */
@@ -570,10 +603,37 @@ static int find_device(const struct tptrace_run *run, struct tp_event_list *even
     return tp_strings_put(events->strings, "cuda", 4, &events->use_device);
 }
 
+/* For a report of memory. */
+static int tell_memory(const struct making *m)
+{
+    struct tp_device_memory *memory = m->events->memory;
+    int error = 0;
+
+    for (size_t i = 0; memory && i < m->list->memory_count && !error; i++) {
+        const struct tptrace_memory_item *item = &m->list->memories[i];
+        struct tp_memory_step step = {
+            .ns = item->ns - m->start_ns,
+            .bytes = item->bytes,
+            .address = item->memory.address,
+            .space = item->user * 2 + ((item->memory.flags & TPTRACE_MEMORY_PHYSICAL) != 0),
+            .owner = item->owner == TPTRACE_NO_ITEM ? TP_STRING_NONE
+                                                    : m->list->items[item->owner].event.name,
+            .device = item->memory.device,
+            .is_free = item->memory.is_free,
+        };
+        memory->by_framework |= item->memory.is_framework;
+        memory->by_cuda |= !item->memory.is_framework;
+        error = tp_device_memory_add(memory, &step);
+    }
+    return error;
+}
+
 static int make_events(struct making *m)
 {
     int error = learn_threads(m->list, &m->threads);
 
+    if (!error)
+        error = tell_memory(m);
     if (!error)
         error = number_processes(m);
     if (!error)
