@@ -305,7 +305,6 @@ struct making {
     struct tp_event_list *events;
     struct threads threads;
     struct order order;
-    const struct tptrace_run *run;
     int64_t start_ns;  /* of the run */
     int64_t *id_bases; /* by process: ids of its calls count from here */
     int64_t next_id;   /* of ranges */
