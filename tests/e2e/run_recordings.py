@@ -4,6 +4,7 @@
 
 usage: run_recordings.py TPREPORT MAKE_SAMPLE"""
 
+import csv
 import json
 import os
 import pathlib
@@ -82,6 +83,26 @@ def threads_keep_their_numbers(recording):
     done = run("--step=100000", recording)
     assert "no event is selected by --step 100000" in done.stderr, done.stderr
     assert "steps 0 to " in done.stderr, done.stderr
+
+
+def events_are_read_back_unchanged(recording):
+    def once(pairs):
+        assert len(dict(pairs)) == len(pairs), [name for name, value in pairs]
+        return dict(pairs)
+
+    first = run("events", recording, "--format=json").stdout
+    rows = json.loads(first, object_pairs_hook=once)["rows"]
+    copy = recording.parent / "events.json"
+    copy.write_text(first)
+    again = run("events", copy, "--format=json")
+    assert not again.stderr, again.stderr
+    assert json.loads(again.stdout)["rows"] == rows
+    copy.unlink()
+    named = csv.DictReader(run("events", recording, "--format=csv").stdout.splitlines())
+    for row, told in zip(rows, named, strict=True):
+        for name in ("structured_input_shapes", "input_dtypes"):
+            assert json.loads(told[name] or "null") == row[name], (name, row, told)
+    assert any(row["structured_input_shapes"] for row in rows)
 
 
 def info_and_check_find_it_whole(recording):
@@ -182,6 +203,7 @@ TESTS = [
     streamed_and_listed_rows_agree,
     a_process_without_its_meta_is_told,
     threads_keep_their_numbers,
+    events_are_read_back_unchanged,
     info_and_check_find_it_whole,
     processes_and_ranks_are_chosen,
     without_input_the_newest_is_found,

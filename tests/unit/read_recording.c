@@ -89,6 +89,7 @@ void open_reading(struct reading *r, const char *run, const struct tp_selection 
     ck_assert_int_eq(tp_strings_init(&r->strings), 0);
     ck_assert_int_eq(tp_stacks_init(&r->stacks), 0);
     tp_event_list_init(&r->list, &r->strings, &r->stacks);
+    r->list.keeps_details = true;
     int error = tp_input_open(&r->input, path, selection, &r->diag);
     ck_assert_msg(!error, "%s", r->diag.text);
 }

@@ -80,13 +80,16 @@ ROW_VALUE(end, number(tp_event_get(row->event, TP_EVENT_END)))
 ROW_VALUE(device_index, integer(row->event->device_index))
 ROW_VALUE(device_resource_id, integer(row->event->device_resource_id))
 ROW_VALUE(sequence_nr, integer(row->event->sequence_nr))
-ROW_VALUE(structured_input_shapes, string(row->event->structured_input_shapes))
-ROW_VALUE(structured_input_strides, string(row->event->structured_input_strides))
-ROW_VALUE(input_dtypes, string(row->event->input_dtypes))
-ROW_VALUE(concrete_inputs, string(row->event->concrete_inputs))
 ROW_VALUE(domain, string(row->event->domain))
 ROW_VALUE(is_unfinished, flag(row, TP_EVENT_UNFINISHED))
 ROW_VALUE(is_python_function, flag(row, TP_EVENT_PYTHON_FUNCTION))
+
+/* What is kept beside them. */
+#define DETAIL_VALUE(name) ROW_VALUE(name, row->details ? string(row->details->name) : none())
+DETAIL_VALUE(structured_input_shapes)
+DETAIL_VALUE(structured_input_strides)
+DETAIL_VALUE(input_dtypes)
+DETAIL_VALUE(concrete_inputs)
 
 static struct tp_value value_per_call(const struct tp_average *row, enum tp_measure total)
 {

@@ -158,8 +158,9 @@ static void ask_for_settings(struct tp_run *run)
     else if (run->options->stacks == TP_SWITCH_ON || run->options->group.group_by_stack_n > 0 ||
              run->options->command == TP_COMMAND_STACKS || write == tp_kineto_write)
         run->list.stacks_wanted = TP_STACKS_DERIVED;
-    run->list.keeps_details = wants_trace || (run->options->command == TP_COMMAND_EVENTS && write &&
-                                              !strcmp(run->view->format, "json"));
+    run->list.keeps_details =
+        wants_trace || (run->options->command == TP_COMMAND_EVENTS && write &&
+                        (!strcmp(run->view->format, "json") || !strcmp(run->view->format, "csv")));
     if (wants_trace)
         run->list.trace = &run->trace;
 }

@@ -314,8 +314,8 @@ static int probe(const struct tp_input *input)
         i++;
     if (i == input->head_size || (input->head[i] != '{' && input->head[i] != '['))
         return 0;
-    if (contains(input, "\"start_us\""))
-        return 90;
+    if (contains(input, "\"start_us\"") || contains(input, "\"producer\": \"tpreport "))
+        return 93; /* surer than raw records: a recording's processes have a "start_ns", too */
     if (contains(input, "\"traceEvents\"") || contains(input, "\"ph\""))
         return 0; /* a trace */
     return input->head[i] == '[' || contains(input, "\"events\"") ? 50 : 10;

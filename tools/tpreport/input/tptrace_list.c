@@ -347,16 +347,20 @@ static int append_range(struct making *m, size_t index)
     event.name = item->event.name;
     event.overload_name = item->event.overload_name;
     event.input_shapes = item->event.input_shapes;
-    event.structured_input_shapes = item->details.shapes;
-    event.structured_input_strides = item->details.strides;
-    event.input_dtypes = item->details.dtypes;
-    event.concrete_inputs = item->details.inputs;
     event.domain = item->domain;
     event.parent = parent == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[parent];
     event.node_id = item->node_id;
     event.flags = (uint16_t)(item->event.flags | TP_EVENT_HAS_FWD_THREAD);
     event.scope = item->event.scope;
-    return append_of(m, &event, item->user);
+    error = append_of(m, &event, item->user);
+    if (!error && m->events->keeps_details) {
+        struct tp_event_details *details = &m->events->details[m->events->count - 1];
+        details->structured_input_shapes = item->details.shapes;
+        details->structured_input_strides = item->details.strides;
+        details->input_dtypes = item->details.dtypes;
+        details->concrete_inputs = item->details.inputs;
+    }
+    return error;
 }
 
 /* ---- what CUDA did ---- */

@@ -24,6 +24,7 @@ void tp_average_of_event(const struct tp_event_list *list, const struct tp_funct
                  [TP_MEASURE_FLOPS] = tp_event_get(event, TP_EVENT_FLOPS),
                  [TP_MEASURE_COUNT] = tp_number_integer(1)},
         .event = event,
+        .details = list->keeps_details ? &list->details[event - list->events] : NULL,
         .key = event->name,
         .overload_name = event->overload_name,
         .input_shapes = event->input_shapes,
@@ -55,6 +56,7 @@ void tp_average_total(struct tp_average *total, const struct tp_average *row)
     for (int i = 0; i < TP_MEASURES; i++)
         sum.sums[i] = tp_number_add(total->sums[i], row->sums[i]);
     sum.event = NULL;
+    sum.details = NULL;
     sum.key = total->key;
     sum.flags &= (uint16_t)~TP_EVENT_NO_FLOPS;
     *total = sum;
@@ -86,6 +88,7 @@ static int start_group(struct tp_grouping *grouping, const struct tp_average *fi
     for (int i = 0; i < TP_MEASURES; i++)
         ret_row->sums[i] = tp_number_integer(0);
     ret_row->event = NULL;
+    ret_row->details = NULL;
     ret_row->flags &= (uint16_t)~TP_EVENT_NO_FLOPS;
     if (!grouping->options.group_by_input_shapes)
         ret_row->input_shapes = TP_STRING_EMPTY;

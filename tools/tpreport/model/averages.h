@@ -40,8 +40,9 @@ enum tp_measure {
 /* One row: a group of events, or a single one (then @event is set). */
 struct tp_average {
     struct tp_number sums[TP_MEASURES];
-    const struct tp_function_event *event; /* the single event, borrowed; NULL for a group */
-    uint32_t key;                          /* string ids from here */
+    const struct tp_function_event *event;  /* the single event, borrowed; NULL for a group */
+    const struct tp_event_details *details; /* the event's, borrowed; NULL: not kept */
+    uint32_t key;                           /* string ids from here */
     uint32_t overload_name;
     uint32_t input_shapes; /* text form; "" when not grouped by shapes */
     uint32_t use_device;

@@ -71,12 +71,8 @@ struct tp_function_event {
     uint32_t name;
     uint32_t trace_name; /* TP_STRING_NONE: not exported */
     uint32_t overload_name;
-    uint32_t input_shapes;            /* text form of the list: "[[8, 16], []]" */
-    uint32_t structured_input_shapes; /* these four: JSON, as recorded; TP_STRING_NONE unknown */
-    uint32_t structured_input_strides;
-    uint32_t input_dtypes;
-    uint32_t concrete_inputs;
-    uint32_t domain; /* whose range it is; TP_STRING_NONE */
+    uint32_t input_shapes; /* text form of the list: "[[8, 16], []]" */
+    uint32_t domain;       /* whose range it is; TP_STRING_NONE */
     uint32_t stack;
     uint32_t use_device;
     uint32_t first_kernel, kernel_count; /* in the list's kernels */

@@ -96,8 +96,6 @@ static void put_value(struct tp_buffer *out, const struct tp_report *report, enu
     case TP_VALUE_STRING:
         if (unit == TP_UNIT_SHAPES)
             put_shapes(out, report, value->id);
-        else if (unit == TP_UNIT_JSON)
-            tp_buffer_string(out, tp_strings_get(report->strings, value->id)->bytes);
         else
             put_string(out, report, value->id);
         break;
@@ -124,6 +122,8 @@ static void put_columns(struct json *json, const struct tp_report *report,
         if (!tp_column_is_shown(id, row->event != NULL))
             continue;
         const struct tp_column *column = tp_column_get(id);
+        if (column->unit == TP_UNIT_JSON) /* of the details, which follow */
+            continue;
         struct tp_value value = column->value(row);
         put_key(&json->line, column->name, first);
         put_value(&json->line, report, column->unit, &value);

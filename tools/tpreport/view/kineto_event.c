@@ -198,9 +198,7 @@ static void put_shapes(struct tp_kineto_writer *w, struct told *told,
                        const struct tp_event_details *details)
 {
     const struct tp_string *shapes = tp_strings_get(w->report->strings, event->input_shapes);
-    uint32_t dims = details->structured_input_shapes != TP_STRING_NONE
-                        ? details->structured_input_shapes
-                        : event->structured_input_shapes;
+    uint32_t dims = details->structured_input_shapes;
     const char *text = tp_strings_get(w->report->strings, dims)->bytes;
 
     told->has_shapes = dims != TP_STRING_NONE || find_argument(told, "Input Dims") ||
@@ -247,14 +245,9 @@ static void put_front_end(struct tp_kineto_writer *w, struct told *told,
         put_integer(w, told, "Fwd thread id",
                     event->flags & TP_EVENT_HAS_FWD_THREAD ? event->fwd_thread : 0, 0);
     put_shapes(w, told, event, details);
-    put_json(w, told, "Input type",
-             details->input_dtypes != TP_STRING_NONE ? details->input_dtypes : event->input_dtypes);
-    put_json(w, told, "Input Strides",
-             details->structured_input_strides != TP_STRING_NONE ? details->structured_input_strides
-                                                                 : event->structured_input_strides);
-    put_json(w, told, "Concrete Inputs",
-             details->concrete_inputs != TP_STRING_NONE ? details->concrete_inputs
-                                                        : event->concrete_inputs);
+    put_json(w, told, "Input type", details->input_dtypes);
+    put_json(w, told, "Input Strides", details->structured_input_strides);
+    put_json(w, told, "Concrete Inputs", details->concrete_inputs);
     put_json(w, told, "Keyword Inputs", details->kwinputs);
     put_integer(w, told, "Python id", details->python_id, -1);
     put_integer(w, told, "Python parent id", details->python_parent_id, -1);
