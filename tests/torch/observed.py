@@ -3,7 +3,7 @@
 
 The observer is a second callback of the same torch, built against its headers; both write down
 every operator of tests/torch/workload.py, and after calibration the two must be equal in every
-field, per process and thread.
+field, per process and thread. Names of ranges come out as the program gave them.
 """
 
 import collections
@@ -138,9 +138,47 @@ def all_equal():
         assert operators > 500, operators
 
 
+# A name of each length around what fits where it is looked for, and of characters that are signs
+# to somebody.
+NAMES = [
+    *("n" * length for length in (15, 16, 17, 700, 768, 1023, 1024, 10240)),
+    "quo\"te's",
+    "tab\there",
+    "line\nbreak",
+    "control \x01 \x7f",
+    "semi;colon",
+    "back\\slash",
+    "é 中 \U0001f600",
+    "</script>",
+    "%s%n",
+    "a,b",
+]
+NAMED = """
+import json, sys, torch
+for name in json.loads(sys.argv[1]):
+    with torch.autograd.profiler.record_function(name):
+        torch.ones(1)
+"""
+
+
+def names_are_whole():
+    if tap.run([PYTHON, "-c", "import torch"], tap.clean_environment()).returncode:
+        raise tap.Skip("no torch for " + PYTHON)
+    with tap.folder() as out:
+        command = [PYTHON, "-W", "ignore", "-c", NAMED, json.dumps(NAMES)]
+        done = tap.run(command, tap.recorded_environment(out))
+        tap.equal((done.returncode, done.stderr), (0, b""), "the program")
+        done = tap.run([tap.TPREPORT, "--format=json", out], tap.clean_environment())
+        tap.equal(done.returncode, 0, done.stderr)
+        told = {row["key"] for row in json.loads(done.stdout)["rows"]}
+        missing = [(len(name), name[:20]) for name in NAMES if name not in told]
+        tap.equal(missing, [], "names that are not told")
+
+
 def main():
     t = tap.Tap()
     t.check("every operator after calibration is equal in every field", all_equal)
+    t.check("long and odd names of ranges are told as they are", names_are_whole)
     t.end()
 
 

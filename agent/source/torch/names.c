@@ -3,22 +3,33 @@
 
 #include <string.h>
 
+#include "pool.h"
 #include "record.h"
 
-static uint32_t intern(const struct tp_torch_name *name)
+/* What is longer than a name may be is cut by tp_intern, which says so. */
+static uint32_t intern_joined(char *text, size_t room, const struct tp_torch_name *name)
 {
-    char text[1024];
-    size_t name_length = name->name_length;
-    size_t overload_length = name->overload_length;
+    size_t name_length = name->name_length < room - 1 ? name->name_length : room - 1;
+    size_t left = room - 1 - name_length;
+    size_t overload_length = name->overload_length < left ? name->overload_length : left;
 
-    if (name_length > sizeof text - 257)
-        name_length = sizeof text - 257;
-    if (overload_length > 256)
-        overload_length = 256;
     memcpy(text, name->name, name_length);
     text[name_length] = '\0';
     memcpy(text + name_length + 1, name->overload, overload_length);
     return tp_intern(TP_NAME_OPERATOR, text, name_length + 1 + overload_length);
+}
+
+static uint32_t intern(const struct tp_torch_name *name)
+{
+    char text[1024];
+
+    if (name->name_length + 1 + name->overload_length <= sizeof text)
+        return intern_joined(text, sizeof text, name);
+    char *scratch = tp_scratch_take();
+    uint32_t id = scratch ? intern_joined(scratch, TP_SCRATCH_BYTES, name)
+                          : intern_joined(text, sizeof text, name);
+    tp_scratch_give(scratch);
+    return id;
 }
 
 /* A text that moves is found again by its content. */
