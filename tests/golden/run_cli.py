@@ -154,6 +154,7 @@ def unknown_words_get_the_list_or_the_nearest(case):
     for words, text in (
         (["--sort-by=nonsense"], "self_cpu_time_total"),
         (["--sort-bye=x"], "nearest: --sort-by"),
+        (["--sort-bye=x"], "; options: --sort-by --row-limit "),
         (["--format=xml"], "text, json, csv, repr"),
         (["stacks", "--format=xml"], "reference, folded, pprof"),
         (["trace", "--style=x"], "kineto, list"),

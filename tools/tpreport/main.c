@@ -19,6 +19,20 @@ static int complain(const struct tp_diag *diag, int status)
     return status;
 }
 
+static int complain_options(const struct tp_diag *diag, int result)
+{
+    struct tp_buffer line = {0};
+
+    if (result != -TP_ENOTFOUND)
+        return complain(diag, EXIT_USAGE);
+    tp_buffer_format(&line, "tpreport: %s; options:", diag->text);
+    tp_options_names(&line);
+    tp_buffer_char(&line, '\n');
+    fwrite(line.bytes, 1, line.size, stderr);
+    tp_buffer_fini(&line);
+    return EXIT_USAGE;
+}
+
 static int print_text(const struct tp_options *options, struct tp_output *output,
                       struct tp_diag *diag)
 {
@@ -75,9 +89,10 @@ int main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN); /* EPIPE tells as well */
     const char **words = calloc((size_t)argc + 1, sizeof(*words));
-    if (!words || tp_options_parse(argc, argv, words, &options, &diag) < 0) {
+    int result = words ? tp_options_parse(argc, argv, words, &options, &diag) : -ENOMEM;
+    if (result < 0) {
         free(words);
-        return complain(&diag, EXIT_USAGE);
+        return complain_options(&diag, result);
     }
     if (options.note[0])
         fprintf(stderr, "tpreport: %s\n", options.note);

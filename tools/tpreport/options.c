@@ -562,3 +562,11 @@ void tp_options_help(struct tp_buffer *out)
         out, "\nExit status: 0 whole; 3 printed, but something was lost or unreadable; 1 error;\n"
              "2 usage. See tpreport(1).\n");
 }
+
+void tp_options_names(struct tp_buffer *out)
+{
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (table[i].help)
+            tp_buffer_format(out, " --%s", table[i].name);
+    }
+}

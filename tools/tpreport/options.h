@@ -62,6 +62,10 @@ int tp_options_parse(int argc, char **argv, const char **words, struct tp_option
 /** tp_options_help - the text of --help */
 void tp_options_help(struct tp_buffer *out);
 
+/** tp_options_names - " --sort-by --row-limit" and so on, for who has named one that there is not
+ */
+void tp_options_names(struct tp_buffer *out);
+
 /* One row of the table of options, for who makes texts of it. */
 struct tp_option_text {
     const char *name;  /* long, without dashes */
