@@ -20,6 +20,7 @@ def a_launched_graph_gives_a_record_a_node():
         sim.equal([w.node & 0xFFFFFFFF for w in work], [0, 1, 2, 3])
         exec_id = run.one("resource", cbid=18).values["exec"]
         sim.equal({w.node >> 32 for w in work}, {exec_id})
+        sim.equal({k.graph for k in run.all("kernel")}, {exec_id})
     sim.equal(run.out, "by a graph\n")
 
 
@@ -81,6 +82,9 @@ def streams_overlap_and_wait_for_events():
     two = run.all("kernel", name="_Z6secondv")
     sim.true(one[0].start < two[0].end and two[0].start < one[0].end, "one after the other")
     sim.true(two[-1].start >= one[-1].end, "did not wait")
+    for stream in (one, two):
+        for before, after in zip(stream, stream[1:]):
+            sim.true(before.end <= after.start, after.text)
     sim.equal([s.type for s in run.all("sync")], [2, 1, 4])
     sim.equal(len(run.all("event")), 1)
 
