@@ -89,6 +89,13 @@ def streams_overlap_and_wait_for_events():
     sim.equal(len(run.all("event")), 1)
 
 
+def each_thread_has_a_default_stream_of_its_own():
+    run = sim.scenario("per_thread", do="kinds=5,10,37")
+    sim.equal([k.stream for k in run.all("kernel")], [8, 8, 8, 9, 9, 9])
+    names = {c.name for c in run.all("runtime")}
+    sim.equal(names, {"cudaLaunchKernel_ptsz_v7000", "cudaStreamSynchronize_ptsz_v7000"})
+
+
 def all_memory_is_told_once():
     run = sim.scenario("memory", do="kinds=49,50")
     sim.equal(run.out, "100\n")
@@ -122,6 +129,7 @@ tap.check(a_captured_stream_becomes_a_graph)
 tap.check(graph_trace_gives_one_record_a_launch)
 tap.check(two_devices_run_at_once)
 tap.check(streams_overlap_and_wait_for_events)
+tap.check(each_thread_has_a_default_stream_of_its_own)
 tap.check(all_memory_is_told_once)
 tap.check(many_launches_take_no_time)
 tap.end()
