@@ -76,6 +76,14 @@ def two_devices_run_at_once():
     sim.equal((peer.bytes, peer.from_device, peer.to_device), (4096, 0, 1))
 
 
+def visible_devices_are_chosen_and_ordered():
+    run = sim.scenario(
+        "devices", do="kinds=8,10", SIMCUDA_DEVICES=4, CUDA_VISIBLE_DEVICES="3,1"
+    )
+    devices = sorted(run.all("device"), key=lambda d: d.id)
+    sim.equal([(d.id, d.uuid_end) for d in devices], [(0, 3), (1, 1)])
+
+
 def streams_overlap_and_wait_for_events():
     run = sim.scenario("streams", 4, do="kinds=5,10,38,36")
     one = run.all("kernel", name="_Z5firstv")
@@ -128,6 +136,7 @@ tap.check(nodes_lead_from_launch_to_creation)
 tap.check(a_captured_stream_becomes_a_graph)
 tap.check(graph_trace_gives_one_record_a_launch)
 tap.check(two_devices_run_at_once)
+tap.check(visible_devices_are_chosen_and_ordered)
 tap.check(streams_overlap_and_wait_for_events)
 tap.check(each_thread_has_a_default_stream_of_its_own)
 tap.check(all_memory_is_told_once)

@@ -141,6 +141,12 @@ def a_program_without_a_driver_gets_its_error():
     sim.true("(35)" in run.err, run.err)
 
 
+def without_a_device_the_runtime_says_so():
+    run = sim.run([sim.program("example")], code=1, SIMCUDA_DEVICES=0)
+    sim.true("(100)" in run.err, run.err)
+    sim.equal(run.lines, [])
+
+
 def a_profiler_through_imports_gets_all_its_records():
     run = sim.run([PROFILING, "kineto", "50"], CUDA_INJECTION64_PATH="")
     sim.equal(run.out, "kernels 50 calls 51\nout of time 0\n")
@@ -199,6 +205,7 @@ tap.check(subscription_can_fail, 999)
 tap.check(an_old_driver_says_15)
 tap.check(without_a_driver_each_call_says_999)
 tap.check(a_program_without_a_driver_gets_its_error)
+tap.check(without_a_device_the_runtime_says_so)
 tap.check(a_profiler_through_imports_gets_all_its_records)
 tap.check(a_profiler_that_comes_second_gets_39)
 tap.check(another_client_takes_the_buffers_over)
