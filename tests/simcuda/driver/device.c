@@ -180,7 +180,6 @@ ENTRY(cuDevicePrimaryCtxRetain, struct sim_context **context, int device)
     if (!sim_device(device))
         END(SIM_EDEVICE);
     *context = sim_primary_context(device);
-    (*context)->retained++;
     END(SIM_OK);
 }
 
