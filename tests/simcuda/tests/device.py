@@ -129,6 +129,13 @@ def many_launches_take_no_time():
     print(f"# {1000000 / took:.0f} launches a second with three records each")
 
 
+def virtual_memory_need_not_be_told():
+    run = sim.scenario("memory", do="kinds=49", SIMCUDA_TELL_VIRTUAL=0)
+    sim.equal(run.out, "100\n")
+    sim.equal([m for m in run.all("memory") if m.bytes == 2 << 20], [])
+    sim.equal(len(run.all("memory", operation=1)), 7)
+
+
 tap = sim.Tap()
 tap.check(a_launched_graph_gives_a_record_a_node)
 tap.check(many_launches_of_a_graph_are_all_there)
@@ -140,5 +147,6 @@ tap.check(visible_devices_are_chosen_and_ordered)
 tap.check(streams_overlap_and_wait_for_events)
 tap.check(each_thread_has_a_default_stream_of_its_own)
 tap.check(all_memory_is_told_once)
+tap.check(virtual_memory_need_not_be_told)
 tap.check(many_launches_take_no_time)
 tap.end()
