@@ -443,9 +443,10 @@ static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const str
             node = noted(l, range, note);
             break;
         }
-        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence))
+        bool folded;
+        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence, &folded))
             break;
-        depth++;
+        depth += !folded;
     }
     while (depth && node)
         node = tp_launch_child(&l->tree, node, &keys[--depth]);
