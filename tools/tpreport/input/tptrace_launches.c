@@ -96,17 +96,20 @@ struct tptrace_launches {
 
 static struct entry *find_entry(struct tptrace_launches *l, uint32_t correlation);
 
-/* An entry that alone refers to a node goes over to the one that it is merged into. */
-static void move_entry(void *context, uint32_t id, struct tp_launch_node *from,
-                       struct tp_launch_node *to)
+/* Entries that alone refer to a node go over to the one that it is merged into. The last one takes
+ * the node with it, but for the reference of who merges. */
+static void move_entries(void *context, struct tp_launch_node *from, struct tp_launch_node *to)
 {
     struct tptrace_launches *l = context;
-    struct entry *entry = find_entry(l, id);
+    uint32_t first = from->id, end = first + from->id_count;
 
-    if (!entry || entry->state != PLACED || entry->node != from)
-        return;
-    entry->node = tp_launch_hold(to);
-    tp_launch_release(&l->tree, from);
+    for (uint32_t id = first; id != end; id++) {
+        struct entry *entry = find_entry(l, id);
+        if (!entry || entry->state != PLACED || entry->node != from)
+            continue;
+        entry->node = tp_launch_hold(to);
+        tp_launch_release(&l->tree, from);
+    }
 }
 
 struct tptrace_launches *tptrace_launches_create(bool by_shapes)
@@ -117,7 +120,7 @@ struct tptrace_launches *tptrace_launches_create(bool by_shapes)
         return NULL;
     l->by_shapes = by_shapes;
     l->tree.root.references = 1;
-    l->tree.moved = move_entry;
+    l->tree.moved = move_entries;
     l->tree.context = l;
     return l;
 }
@@ -370,8 +373,12 @@ int tptrace_launches_place(struct tptrace_launches *l, const struct tptrace_sour
         free_wait(l, wait);
     }
     entry->state = PLACED;
-    if (node->references == 1)
+    if (node->references == 1) {
         node->id = correlation;
+        node->id_count = 1;
+    } else if (node->id && correlation == node->id + node->id_count) {
+        node->id_count++;
+    }
     entry->node = tp_launch_hold(node);
     return error ? error : tp_stream_add_call(stream);
 }
