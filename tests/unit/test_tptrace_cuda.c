@@ -568,7 +568,7 @@ START_TEST(longest_gaps_name_who_ended_them)
     ck_assert_int_eq(device->gaps[0].length_ns, 5000);
     ck_assert_str_eq(tp_strings_get(&r.strings, r.list.events[device->gaps[0].event].name)->bytes,
                      "triton_add");
-    ck_assert_str_eq(tp_strings_get(&r.strings, device->gaps[0].operator)->bytes, "a");
+    ck_assert_str_eq(tp_strings_get(&r.strings, device->gaps[0].launcher)->bytes, "a");
     ck_assert_uint_eq(device->gap_counts[0], 1);
     ck_assert_uint_eq(device->gap_counts[1], 1);
     tp_gpu_fini(&gpu);

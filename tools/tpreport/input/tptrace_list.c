@@ -381,8 +381,7 @@ static int append_launch(const struct making *m, const struct tptrace_work_item 
 
     if (work->geometry == TP_STRING_NONE)
         return 0;
-    if (device &&
-        tp_geometry_parse(&geometry, json->bytes, json->size) &&
+    if (device && tp_geometry_parse(&geometry, json->bytes, json->size) &&
         tp_device_limits_find(&limits, device->major, device->minor, device->sms) &&
         tp_occupancy_estimate(&geometry, &limits, &occupancy))
         percent = (float)occupancy.percent;
@@ -415,8 +414,7 @@ static int append_work(struct making *m, size_t index)
         error = append_launch(m, work);
     if (error || !m->events->keeps_details)
         return error;
-    uint32_t owner =
-        work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
+    uint32_t owner = work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
     return tptrace_list_work_details(m->run, work, event.id,
                                      owner < m->events->count ? m->events->events[owner].id : 0,
                                      m->events);

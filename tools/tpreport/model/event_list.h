@@ -43,7 +43,7 @@ struct tp_event_list {
     bool profile_memory;
     bool with_flops;
     enum tp_stacks_wanted stacks_wanted; /* set before reading */
-    struct tp_device_memory *memory; /* borrowed; set before reading; NULL: not wanted */
+    struct tp_device_memory *memory;     /* borrowed; set before reading; NULL: not wanted */
     bool keeps_details;                  /* set before the first event, or never */
     struct tp_event_details *details;    /* as many as events; NULL without keeps_details */
 };

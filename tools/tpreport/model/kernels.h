@@ -70,7 +70,7 @@ struct tp_kernels {
     bool saw_host;   /* host times are known, even if there are no events with any */
     bool saw_device; /* ... device times */
     bool is_ascend;
-    bool has_geometry; /* of any kernel */
+    bool has_geometry;        /* of any kernel */
     struct tp_work_span span; /* of the present input */
     bool has_elapsed;
     struct tp_number elapsed_ns; /* of the longest input */

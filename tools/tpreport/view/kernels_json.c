@@ -76,11 +76,12 @@ static void put_geometry(struct tp_buffer *out, const struct tp_report *report,
     struct tp_geometry g;
 
     if (row->occupied_ns > 0)
-        tp_buffer_format(out, ", \"occupancy_percent\": %.1f", row->occupancy_ns / row->occupied_ns);
+        tp_buffer_format(out, ", \"occupancy_percent\": %.1f",
+                         row->occupancy_ns / row->occupied_ns);
     else
         tp_buffer_string(out, ", \"occupancy_percent\": null");
-    tp_buffer_format(out, ", \"geometry_varies\": %s, \"geometry\": ",
-                     row->geometry_varies ? "true" : "false");
+    tp_buffer_format(
+        out, ", \"geometry_varies\": %s, \"geometry\": ", row->geometry_varies ? "true" : "false");
     if (row->geometry_varies || !tp_geometry_parse(&g, json->bytes, json->size)) {
         tp_buffer_string(out, "null");
         return;
