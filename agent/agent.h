@@ -23,7 +23,8 @@
 #include "thread.h"
 
 #define TP_RINGS_MAX 8192u
-#define TP_STOCK 4u
+#define TP_STOCK 64u     /* rings ready to be claimed */
+#define TP_STOCK_MADE 4u /* of them are made ahead; more come from threads that are gone */
 #define TP_PATH_MAX 1024u
 #define TP_NAME_TABLE (2u << 20)
 
@@ -72,6 +73,7 @@ struct tp_live {
         _Atomic uint32_t next_id;
         _Atomic uint32_t extending;
         _Atomic uint64_t refused; /* names that found no room or were too many */
+        uint64_t final_bytes;     /* of the file, once it is closed */
     } names;
     struct tp_name_cache *name_caches; /* TP_NAME_CACHE per control block */
 

@@ -23,6 +23,10 @@
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
 #define META_BYTES (64u << 10)
+#define LINE_BYTES 1024u
+#define CHURN 64u                    /* new threads that make a look worth it */
+#define END_TRACKS 256u              /* in the `end` line */
+#define THREAD_LINES_MAX (16u << 20) /* bytes of lines about threads */
 
 enum tp_drain_want { WANT_NOTHING, WANT_END };
 
@@ -39,7 +43,11 @@ struct tp_drain {
     uint64_t tick_ns;     /* of the last turn of once-a-second work */
     uint32_t early_clocks;
     uint64_t start_ns;
-    uint64_t discarded; /* records thrown away because the recording may not grow */
+    uint64_t discarded;               /* records thrown away because the recording may not grow */
+    uint64_t thread_bytes;            /* of meta.jsonl, for threads that come and go */
+    uint64_t early_told;              /* of live->early_drops */
+    uint32_t tracks_then, rings_then; /* after the last look for threads that are gone */
+    uint32_t threads_untold;          /* that came when there was no more room for such lines */
     struct tp_segments segments;
 };
 
@@ -75,6 +83,29 @@ static void write_meta(struct tp_live *live)
         tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
 }
 
+/* Room for a line. */
+static void make_room(struct tp_live *live)
+{
+    if (live->drain->meta.used > META_BYTES - LINE_BYTES)
+        write_meta(live);
+}
+
+/* Events of threads that got no ring: they are in no ring that outlives the process, so they are
+ * told as they come. */
+static void tell_early(struct tp_live *live)
+{
+    struct tp_drain *d = live->drain;
+    uint64_t early = atomic_load_explicit(&live->early_drops, memory_order_relaxed);
+
+    if (early == d->early_told)
+        return;
+    make_room(live);
+    tp_text_format(&d->meta,
+                   "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
+                   (unsigned long long)(early - d->early_told));
+    d->early_told = early;
+}
+
 /* --- one ring
  * ------------------------------------------------------------------------------------------- */
 
@@ -93,18 +124,34 @@ static void read_thread_name(uint32_t tid, char name[16])
 /* The `track` line: at the first records of a track, and again when its thread has another name. */
 static void tell_track(struct tp_live *live, struct tp_ring_entry *e)
 {
-    struct tp_text *meta = &live->drain->meta;
+    struct tp_drain *d = live->drain;
+    struct tp_text *meta = &d->meta;
     char name[16];
 
     read_thread_name(e->header->tid, name);
     if (e->track_told && (!name[0] || !strcmp(name, e->name)))
         return;
+    make_room(live);
     memcpy(e->name, name, sizeof(name));
+    d->threads_untold += !e->track_told && d->thread_bytes > THREAD_LINES_MAX;
     e->track_told = 1;
+    if (d->thread_bytes > THREAD_LINES_MAX)
+        return;
+    size_t before = meta->used;
     tp_text_format(meta, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\",\"name\":",
                    e->header->track, e->header->tid);
     tp_text_json(meta, name, strlen(name));
     tp_text_string(meta, "}\n");
+    d->thread_bytes += meta->used - before;
+}
+
+/* What a track came to: in the `end` line for those that are there then, in a line of its own
+ * before. */
+static void put_track_end(struct tp_text *meta, const struct tp_ring_header *ring)
+{
+    tp_text_format(meta, "{\"t\":\"track_end\",\"track\":%u,\"slots\":%llu,\"dropped\":%llu}\n",
+                   ring->track, (unsigned long long)atomic_load(&ring->tail),
+                   (unsigned long long)atomic_load(&ring->dropped));
 }
 
 /* Copy whole records from the ring's tail into d->linear. Return: slots. */
@@ -234,8 +281,7 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     if (e->successor || e->slot_count >= LARGEST_RING || t->entry != index)
         return;
     uint32_t slots = e->slot_count * 4 < LARGEST_RING ? e->slot_count * 4 : LARGEST_RING;
-    if (atomic_load(&live->ring_bytes) + (uint64_t)slots * TP_SLOT_BYTES >
-        tp_agent.config.ring_total)
+    if (tp_recording_ring_fits(live, slots) != slots)
         return;
     int next = tp_recording_make_ring(live, live->drain->ring_dir, slots);
     if (next < 0)
@@ -312,6 +358,7 @@ void tp_drain_here(struct tp_live *live)
         return;
     drain_pass(live, false, false);
     once_a_second(live, tp_os_monotonic_ns());
+    tell_early(live);
     write_meta(live);
     tp_segments_close(live, &live->drain->segments, false);
     atomic_store_explicit(&live->drain_lock, 0, memory_order_release);
@@ -337,7 +384,7 @@ static void stop_writers(struct tp_live *live)
 static void put_losses(struct tp_live *live, struct tp_text *meta)
 {
     struct tp_drain *d = live->drain;
-    uint64_t early = atomic_load(&live->early_drops), names = atomic_load(&live->names.refused);
+    uint64_t names = atomic_load(&live->names.refused);
 
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
@@ -346,19 +393,22 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
             !(dropped = atomic_load(&e->header->dropped)) ||
             atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
+        make_room(live);
         tp_text_format(meta,
                        "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
                        e->header->track, (unsigned long long)dropped);
     }
-    if (early)
-        tp_text_format(meta,
-                       "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
-                       (unsigned long long)early);
+    tell_early(live);
+    make_room(live);
     if (names)
         tp_text_format(
             meta,
             "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no room for a name\",\"kind\":\"name\"}\n",
             (unsigned long long)names);
+    if (d->threads_untold)
+        tp_text_format(
+            meta, "{\"t\":\"note\",\"text\":\"%u more threads came and went without a name\"}\n",
+            d->threads_untold);
     if (d->discarded)
         tp_text_format(
             meta,
@@ -373,28 +423,48 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
                        tp_error_name(d->segments.error));
 }
 
+/* The tracks that are there at the end; those that the `end` line has no room for get theirs
+ * before. */
+static void put_track_ends(struct tp_live *live, struct tp_text *meta, bool in_lines)
+{
+    uint32_t listed = 0;
+
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load(&e->state) != TP_RING_USED || e->successor)
+            continue;
+        if (listed++ >= END_TRACKS) {
+            if (in_lines) {
+                make_room(live);
+                put_track_end(meta, e->header);
+            }
+            continue;
+        }
+        if (!in_lines)
+            tp_text_format(meta, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}",
+                           listed > 1 ? "," : "", e->header->track,
+                           (unsigned long long)atomic_load(&e->header->tail),
+                           (unsigned long long)atomic_load(&e->header->dropped));
+    }
+}
+
 /* @counters: of the thread that ends the process */
 static void put_end_line(struct tp_live *live, struct tp_text *meta, const char *reason,
                          const struct tp_tls *counters)
 {
-    const char *comma = "";
+    uint32_t names = atomic_load(&live->names.next_id);
 
     tp_text_format(
         meta,
         "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu,\"alloc_calls\":%llu,\"allocated_bytes\":%"
-        "llu,"
-        "\"freed_bytes\":%llu,\"tracks\":[",
+        "llu,\"freed_bytes\":%llu",
         reason, (unsigned long long)tp_ticks(), (unsigned long long)counters->alloc_calls,
         (unsigned long long)counters->allocated_bytes, (unsigned long long)counters->freed_bytes);
-    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
-        struct tp_ring_entry *e = &live->rings[i];
-        if (atomic_load(&e->state) != TP_RING_USED || e->successor || meta->used > META_BYTES - 256)
-            continue;
-        tp_text_format(meta, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}", comma,
-                       e->header->track, (unsigned long long)atomic_load(&e->header->tail),
-                       (unsigned long long)atomic_load(&e->header->dropped));
-        comma = ",";
-    }
+    if (live->names.final_bytes)
+        tp_text_format(meta, ",\"names\":%u,\"names_bytes\":%llu", names - TP_NAME_FIRST,
+                       (unsigned long long)live->names.final_bytes);
+    tp_text_string(meta, ",\"tracks\":[");
+    put_track_ends(live, meta, false);
     tp_text_string(meta, "]}\n");
 }
 
@@ -449,6 +519,8 @@ static void finish(struct tp_live *live, const char *reason)
     write_meta(live);
     put_losses(live, &d->meta);
     bool whole = all_taken(live);
+    put_track_ends(live, &d->meta, true);
+    write_meta(live);
     put_end_line(live, &d->meta, reason, &d->ending);
     write_meta(live);
     if (whole && !d->meta.used)
@@ -461,7 +533,7 @@ static void finish(struct tp_live *live, const char *reason)
 
 static void fill_stock(struct tp_live *live)
 {
-    for (unsigned i = 0; i < TP_STOCK; i++) {
+    for (unsigned i = 0; i < TP_STOCK_MADE; i++) {
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
         int entry =
@@ -484,6 +556,23 @@ static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struc
     e->successor = 0;
 }
 
+static void tell_track_end(struct tp_live *live, const struct tp_ring_entry *e)
+{
+    struct tp_drain *d = live->drain;
+    uint64_t dropped = atomic_load(&e->header->dropped);
+    size_t before;
+
+    make_room(live);
+    before = d->meta.used;
+    if (dropped)
+        tp_text_format(&d->meta,
+                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                       e->header->track, (unsigned long long)dropped);
+    if (d->thread_bytes <= THREAD_LINES_MAX)
+        put_track_end(&d->meta, e->header);
+    d->thread_bytes += d->meta.used - before;
+}
+
 /* Rings of threads that are gone: drained, then taken back with their control block. */
 static void retire_dead(struct tp_live *live)
 {
@@ -497,26 +586,39 @@ static void retire_dead(struct tp_live *live)
         drain_ring(live, e, true);
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;
-        uint64_t dropped = atomic_load(&e->header->dropped);
-        if (dropped)
-            tp_text_format(
-                &live->drain->meta,
-                "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
-                e->header->track, (unsigned long long)dropped);
-        tp_recording_drop_ring(live, live->drain->ring_dir, i);
+        tell_track_end(live, e);
+        if (!tp_recording_recycle_ring(live, i))
+            tp_recording_drop_ring(live, live->drain->ring_dir, i);
         memset(t, 0, offsetof(struct tp_thread, state));
         atomic_store_explicit(&t->state, TP_THREAD_FREE, memory_order_release);
     }
+}
+
+/* Threads that come and go fast would use up all rings within the second: as many new ones as there
+ * are, and the dead are looked for. */
+static void watch_churn(struct tp_live *live, bool now)
+{
+    struct tp_drain *d = live->drain;
+    uint32_t tracks = atomic_load(&live->next_track), used = 0;
+
+    uint32_t come = tracks - d->tracks_then;
+    if (!now && (come < CHURN || come < d->rings_then))
+        return;
+    retire_dead(live);
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++)
+        used += atomic_load(&live->rings[i].state) == TP_RING_USED;
+    d->tracks_then = tracks;
+    d->rings_then = used;
 }
 
 static void thread_second(struct tp_live *live, uint64_t now_ns)
 {
     struct tp_drain *d = live->drain;
 
+    watch_churn(live, now_ns - d->tick_ns >= SECOND_NS);
     if (now_ns - d->tick_ns < SECOND_NS)
         return;
     d->tick_ns = now_ns;
-    retire_dead(live);
     tp_sources_tick();
     tp_sources_report(&d->meta, false);
 }
@@ -555,6 +657,7 @@ static void *drain_main(void *argument)
         uint64_t now_ns = tp_os_monotonic_ns();
         once_a_second(live, now_ns);
         thread_second(live, now_ns);
+        tell_early(live);
         write_meta(live);
         atomic_store(&live->drain_bell, 1);
         if (atomic_load(&live->want) != WANT_END)
@@ -616,8 +719,8 @@ void tp_drain_end_idle(struct tp_live *live, const char *reason)
     tp_text_init(&text, buffer, sizeof(buffer));
     tp_recording_clock_line(&text);
     put_end_line(live, &text, reason, &tp_tls);
-    tp_recording_meta(live, buffer, text.used);
-    tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+    if (!tp_recording_meta(live, buffer, text.used))
+        tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
 }
 
 bool tp_drain_end(struct tp_live *live, const char *reason, uint64_t wait_ns)

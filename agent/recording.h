@@ -20,6 +20,17 @@ int tp_recording_begin_run(void);
  */
 int tp_recording_open(struct tp_live *live);
 
+/** tp_recording_failed_at - the file or folder that could not be made. Context: arming thread. */
+const char *tp_recording_failed_at(void);
+
+/**
+ * tp_recording_may_complain - whether the one line of this run about its disk is still to be said,
+ * and the caller says it
+ *
+ * An empty file `.said` in the recording tells the others. Context: as tp_log_warn.
+ */
+bool tp_recording_may_complain(void);
+
 /** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
  * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);
@@ -42,6 +53,14 @@ void tp_recording_close_names(struct tp_live *live);
  * Context: hook or drain. Return: index of its registry entry in state MAKING, or -errno.
  */
 int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count);
+
+/** tp_recording_ring_fits - slots of the largest ring up to @slot_count for which
+ * TPAGENT_RING_TOTAL has room; 0 none */
+uint32_t tp_recording_ring_fits(struct tp_live *live, uint32_t slot_count);
+
+/** tp_recording_recycle_ring - a ring that is empty and whose thread is gone becomes as new, in the
+ * stock, if that has a place for it. Context: drain thread. Return: whether it did. */
+bool tp_recording_recycle_ring(struct tp_live *live, uint32_t entry);
 
 /** tp_recording_drop_ring - unmap and unlink; the entry becomes free. Context: drainer. */
 void tp_recording_drop_ring(struct tp_live *live, int dir, uint32_t entry);

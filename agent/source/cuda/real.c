@@ -138,12 +138,14 @@ static uint32_t runtime_index(enum tp_cuda_library library, void *handle)
 }
 
 /* Index + 1 of the runtime of a caller; 0: no library. */
-static uint32_t learn_caller(enum tp_cuda_library library, uintptr_t address)
+static uint32_t learn_caller(enum tp_cuda_library library, uintptr_t address, const char *name)
 {
     struct search search = {.address = address};
     uint32_t idle = 0;
     void *handle = open_for(library, &search);
 
+    if (!handle && dlsym(RTLD_NEXT, name)) /* a runtime under another file's name */
+        handle = RTLD_NEXT;
     if (!handle)
         return 0;
     uint32_t runtime = runtime_index(library, handle);
@@ -176,8 +178,9 @@ void *tp_cuda_real_find(struct tp_cuda_real *real, const void *caller)
 {
     uint32_t runtime = runtime_of(real->library, (uintptr_t)caller);
 
-    if (tp_unlikely(!runtime) && !(runtime = learn_caller(real->library, (uintptr_t)caller)))
-        return dlsym(RTLD_NEXT, real->name);
+    if (tp_unlikely(!runtime) &&
+        !(runtime = learn_caller(real->library, (uintptr_t)caller, real->name)))
+        return NULL;
     void *function = atomic_load_explicit(&real->found[runtime - 1], memory_order_relaxed);
     if (tp_likely(function != NULL))
         return function;

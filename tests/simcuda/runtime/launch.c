@@ -66,6 +66,26 @@ static int do_cudaLaunchCooperativeKernel(struct sim_api api, int per_thread,
 PAIR(cudaLaunchCooperativeKernel, _ptsz, (LAUNCH_PARAMETERS),
      (struct launch){function, grid, block, arguments, shared, stream})
 
+#if SIM_RUNTIME_VERSION < 13000
+ENTRY(cudaLaunchCooperativeKernelMultiDevice, struct launch *launches, unsigned count,
+      unsigned flags)
+{
+    BEGIN(API(cudaLaunchCooperativeKernelMultiDevice), WORD(launches), count, flags);
+    int result = SIM_OK;
+    for (unsigned i = 0; i < count && !result; i++) {
+        const struct launch *each = &launches[i];
+        struct sim_function *function = sim_runtime_function(each->function);
+        result = function
+                     ? driver.cuLaunchCooperativeKernel(function, each->grid.x, each->grid.y,
+                                                        each->grid.z, each->block.x, each->block.y,
+                                                        each->block.z, (unsigned)each->shared,
+                                                        each->stream, each->arguments)
+                     : SIM_EFUNCTION;
+    }
+    END(result);
+}
+#endif
+
 struct config {
     struct sim_dim3 grid, block;
     size_t shared;

@@ -16,6 +16,34 @@ struct sim_dim3 {
     unsigned x, y, z;
 };
 
+struct sim_extent {
+    size_t width, height, depth;
+};
+struct sim_place {
+    size_t x, y, z;
+};
+struct sim_pitched {
+    void *address;
+    size_t pitch, xsize, ysize;
+};
+/* The parameters of cudaMemcpy3D. */
+struct sim_copy3d {
+    void *from_array;
+    struct sim_place from_at;
+    struct sim_pitched from;
+    void *to_array;
+    struct sim_place to_at;
+    struct sim_pitched to;
+    struct sim_extent extent;
+    int kind;
+};
+struct sim_ipc_handle {
+    char bytes[64];
+};
+
+/* array.c */
+void sim_runtime_block(const struct sim_copy3d *params, struct sim_block_copy *ret_block);
+
 /* Entry points of the driver that are used here. */
 struct sim_driver {
 #define IMPORT(name, ...) int (*name)(__VA_ARGS__);
@@ -34,6 +62,9 @@ int sim_runtime_result(int result);
  * registered. */
 struct sim_function *sim_runtime_function(const void *host_or_handle);
 const char *sim_runtime_function_name(const void *host_or_handle);
+
+/* Device memory of a registered variable in the current context's device; 0: not registered. */
+uint64_t sim_runtime_variable(const void *host);
 
 struct sim_api {
     uint32_t cbid;

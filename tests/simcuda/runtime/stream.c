@@ -78,6 +78,15 @@ static int do_cudaEventRecord(struct sim_api api, int per_thread, void *event, v
 }
 PAIR(cudaEventRecord, _ptsz, (void *event, void *stream), event, stream)
 
+static int do_cudaEventRecordWithFlags(struct sim_api api, int per_thread, void *event,
+                                       void *stream, unsigned flags)
+{
+    BEGIN(api, WORD(event), WORD(stream), flags);
+    END(DRIVER(cuEventRecordWithFlags, _ptsz, per_thread)(event, stream, flags));
+}
+PAIR(cudaEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags), event, stream,
+     flags)
+
 ENTRY(cudaEventSynchronize, void *event)
 {
     BEGIN(API(cudaEventSynchronize), WORD(event));

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/extent.h"
 #include "input/progress.h"
 #include "input/selection.h"
 #include "model/averages.h"
@@ -27,6 +28,7 @@ struct tp_input {
     const struct tp_selection *selection; /* borrowed */
     int fd;                               /* -1 for a directory */
     bool is_directory;
+    char *unpacked; /* the folder with the files of a packed recording, which is @path then */
     const unsigned char *head; /* the first bytes, already read from @fd and decompressed */
     size_t head_size;
     struct tp_decompressor *decompressor; /* NULL: the file is not compressed */
@@ -38,6 +40,7 @@ struct tp_input {
     char lost_text[256];        /* about the first of it */
     struct tp_buffer notes;     /* the report's head: lines for stderr, each with its end */
     struct tp_buffer recording; /* the same facts as a JSON object; empty: nothing to say */
+    struct tp_extent extent;    /* what there is, whatever is selected */
     bool has_span;              /* the recording says its own start and end; set by reading */
     int64_t start_ns, end_ns;
 };
@@ -56,6 +59,10 @@ struct tp_input_kind {
 
     /* 0: not mine; 1..100: how sure. Looks at path, is_directory and head; opens nothing big. */
     int (*probe)(const struct tp_input *input);
+
+    /* Optional: something of this kind that lies deeper in a directory; @ret_path for free() or
+     * NULL. */
+    void (*find_below)(const char *directory, char **ret_path);
 
     /* Append the selected events in list order. The caller builds the tree. Return: 0 or negative.
      */

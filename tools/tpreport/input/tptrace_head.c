@@ -119,9 +119,11 @@ static void state_line(struct head *head, const struct tptrace_member *member)
 
     if (p->state == TPTRACE_ENDED || !begin_member(head, member))
         return;
-    tp_buffer_string(head->out, p->state == TPTRACE_RUNNING
-                                    ? "still running: this is what it has done so far"
-                                    : "died without an end line; what its rings held was read");
+    if (p->state == TPTRACE_RUNNING)
+        tp_buffer_string(head->out, "still running: this is what it has done so far");
+    else
+        tp_buffer_format(head->out, "died without an end line; what its rings held was %s",
+                         p->meta.recovered ? "recovered" : "read");
     end(head);
 }
 
@@ -181,6 +183,14 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     }
 }
 
+static bool evicted_for_space(const struct tptrace_meta *meta)
+{
+    for (size_t i = 0; i < meta->eviction_count; i++)
+        if (meta->evictions[i].for_space)
+            return true;
+    return false;
+}
+
 static void loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
@@ -188,7 +198,9 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->lost_records, "records lost: they found no room");
     drop_lines(head, member);
     count_line(head, member, t->evicted_slots,
-               "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
+               evicted_for_space(&member->process.meta)
+                   ? "slots evicted to leave space on the disk (TPAGENT_MIN_FREE)"
+                   : "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
     count_line(head, member, t->missing_slots, "slots missing");
     count_line(head, member, t->damaged_blocks, "damaged blocks left out");
     count_line(head, member, t->damaged_bytes, "damaged bytes passed over");
@@ -198,7 +210,7 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
     count_line(head, member, t->stream.without_details,
                "operators whose details could not be read");
-    count_line(head, member, member->names_damaged, "names damaged or never finished");
+    count_line(head, member, member->names_damaged, "names damaged");
     count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
 }
 

@@ -316,6 +316,20 @@ struct making {
     int64_t next_id;   /* of ranges */
 };
 
+/* With the process that it is of. */
+static int append_of(struct making *m, const struct tp_function_event *event, uint64_t user)
+{
+    struct tp_event_list *events = m->events;
+    int error = tp_event_list_append(events, event);
+    char pid[16];
+
+    if (error || !events->keeps_details)
+        return error;
+    int size = snprintf(pid, sizeof(pid), "%u", m->run->members[user].pid);
+    return tp_strings_put(events->strings, pid, (size_t)size,
+                          &events->details[events->count - 1].pid);
+}
+
 static int append_range(struct making *m, size_t index)
 {
     const struct tptrace_item *item = &m->list->items[index];
@@ -348,7 +362,7 @@ static int append_range(struct making *m, size_t index)
     event.node_id = item->node_id;
     event.flags = (uint16_t)(item->event.flags | TP_EVENT_HAS_FWD_THREAD);
     event.scope = item->event.scope;
-    error = tp_event_list_append(m->events, &event);
+    error = append_of(m, &event, item->user);
     return error || item->kernel == TP_STRING_NONE
                ? error
                : tp_event_list_append_launch(m->events, item->kernel, item->geometry, -1);
@@ -418,7 +432,7 @@ static int append_work(struct making *m, size_t index)
         event.device_index = activity->device;
         event.device_resource_id = activity->stream;
     }
-    int error = tp_event_list_append(m->events, &event);
+    int error = append_of(m, &event, work->user);
     if (!error)
         error = append_launch(m, work);
     if (error || !m->events->keeps_details)
@@ -445,7 +459,7 @@ static int append_memory(struct making *m, size_t index)
     event.thread = event.fwd_thread = event.device_resource_id = item->tid;
     event.flags = TP_EVENT_HAS_FWD_THREAD | TP_EVENT_NO_FLOPS;
     event.node_id = item->node_id;
-    return tp_event_list_append(m->events, &event);
+    return append_of(m, &event, item->user);
 }
 
 static int append_entry(struct making *m, size_t number)
@@ -638,7 +652,7 @@ static int make_events(struct making *m)
 int tptrace_list_finish(struct tptrace_list *list, struct tptrace_run *run,
                         struct tp_event_list *events)
 {
-    struct making m = {.list = list, .run = run, .events = events, .start_ns = run->start_ns};
+    struct making m = {.list = list, .events = events, .run = run, .start_ns = run->start_ns};
 
     if (list->count + list->work_count + list->memory_count + events->count >= TP_NO_EVENT / 2)
         return -TP_ELIMIT;

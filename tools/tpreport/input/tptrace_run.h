@@ -44,6 +44,7 @@ struct tptrace_member {
     struct tptrace_open_ranges open;
     uint32_t name_count, names_damaged, names_unknown;
     uint64_t names_bytes;
+    struct tp_diag names_damage; /* the first */
 };
 
 struct tptrace_run {
@@ -53,6 +54,8 @@ struct tptrace_run {
     size_t found;     /* before selection */
     int64_t start_ns; /* of the run: times count from here */
     int64_t end_ns;   /* last moment that any member tells of, after reading */
+    bool has_steps;   /* with a selection by step: those that there are */
+    int64_t first_step, last_step;
 };
 
 /* How records are read. */
@@ -63,6 +66,11 @@ struct tptrace_run_options {
     bool verify;          /* as in struct tptrace_stream_options */
     unsigned workers;     /* 0: as many as there are cores */
     size_t trouble_limit; /* texts kept per process */
+
+    /* Called for each member, open and with its clock fitted, and its records are not read. NULL:
+     * they are. */
+    int (*instead)(void *context, struct tptrace_member *member, struct tptrace_names *names);
+    void *instead_context;
 };
 
 /**

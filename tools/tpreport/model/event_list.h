@@ -10,6 +10,7 @@
 #include "model/function_event.h"
 #include "model/stacks.h"
 #include "model/strings.h"
+#include "model/trace_context.h"
 
 struct tp_device_memory;
 
@@ -47,6 +48,7 @@ struct tp_event_list {
     struct tp_device_memory *memory;     /* borrowed; set before reading; NULL: not wanted */
     bool keeps_details;                  /* set before the first event, or never */
     struct tp_event_details *details;    /* as many as events; NULL without keeps_details */
+    struct tp_trace_context *trace; /* borrowed; set before the first event; NULL: not wanted */
 };
 
 /**
