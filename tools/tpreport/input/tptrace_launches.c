@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "input/tptrace_history.h"
+#include "model/hash.h"
 #include "model/live_memory.h"
 
 #define PAGE_BITS 10
@@ -91,6 +92,8 @@ struct tptrace_launches {
     struct thread *threads[THREAD_SLOTS];
     struct tp_live_memory live;
     struct wait *spare;
+    struct wait orphans; /* memory of ids that were given up */
+    uint64_t seed;
     struct tptrace_cuda_totals totals;
 };
 
@@ -119,6 +122,7 @@ struct tptrace_launches *tptrace_launches_create(bool by_shapes)
     if (!l)
         return NULL;
     l->by_shapes = by_shapes;
+    l->seed = tp_hash_seed();
     l->tree.root.references = 1;
     l->tree.moved = move_entries;
     l->tree.context = l;
@@ -169,7 +173,8 @@ static void free_wait(struct tptrace_launches *l, struct wait *wait)
 
 static struct straggler **straggler_slot(struct tptrace_launches *l, uint32_t correlation)
 {
-    struct straggler **slot = &l->stragglers[correlation * 0x9e3779b1u >> 16];
+    struct straggler **slot =
+        &l->stragglers[tp_hash_bytes(l->seed, &correlation, sizeof(correlation)) >> 48];
 
     while (*slot && (*slot)->correlation != correlation)
         slot = &(*slot)->next;
@@ -207,20 +212,37 @@ static void forget(struct tptrace_launches *l, struct entry *entry)
     entry->state = FREE;
 }
 
+/* Too many wait: what has come of this id will never find its place. Calls are in a queue. */
+static void give_up(struct tptrace_launches *l, struct entry *entry)
+{
+    struct wait *wait = entry->wait;
+
+    if (entry->state != WAITING || wait->thread) {
+        forget(l, entry);
+        return;
+    }
+    l->totals.without_launch += wait->works;
+    l->totals.without_launch_ns += wait->device_ns;
+    if (wait->memories && (!l->orphans.memories || wait->memory_ns < l->orphans.memory_ns))
+        l->orphans.memory_ns = wait->memory_ns;
+    l->orphans.memory += wait->memory;
+    l->orphans.memories += wait->memories;
+    free_wait(l, wait);
+    entry->state = FREE;
+}
+
 /* The page's ids are long past. */
 static int retire(struct tptrace_launches *l, struct page *page)
 {
     for (uint32_t i = 0; i < PAGE_ENTRIES; i++) {
         struct entry *entry = &page->entries[i];
-        bool keep =
-            still_waits(entry) && (entry->state == WAITING || l->straggler_count < STRAGGLERS_MAX);
-        if (keep) {
+        if (still_waits(entry) && l->straggler_count < STRAGGLERS_MAX) {
             struct straggler *straggler = keep_straggler(l, page->number << PAGE_BITS | i);
             if (!straggler)
                 return -ENOMEM;
             straggler->entry = *entry;
         } else {
-            forget(l, entry);
+            give_up(l, entry);
         }
     }
     memset(page->entries, 0, sizeof(page->entries));
@@ -932,6 +954,7 @@ static void start_anew(struct tptrace_launches *l)
         l->threads[i] = NULL;
     }
     l->straggler_count = 0;
+    l->orphans = (struct wait){0};
     l->last_caller = NULL;
     tp_live_memory_fini(&l->live);
     tp_launch_tree_fini(&l->tree);
@@ -959,6 +982,9 @@ int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_tota
 
     if (!error)
         error = settle_entries(l, sink);
+    if (!error && l->orphans.memories)
+        error = sink->memory(sink->context, l->orphans.memory_ns, l->orphans.memory,
+                             l->orphans.memories);
     if (!error && l->tree.failed)
         error = -ENOMEM;
     if (!error)
