@@ -488,6 +488,102 @@ def test_errors_of_cupti():
     tap.equal(done.only.line("cuda")["mode"], "hooks", "mode")
 
 
+def test_newer_than_the_driver():
+    """A CUPTI that the driver is too old for: the next older one, and no other error is passed by."""
+    both = recorded.libraries() + ":" + os.path.join(recorded.SIMCUDA, "12")
+    done = more("driver", 3, SIMCUDA_DRIVER_VERSION=12080, LD_LIBRARY_PATH=both)
+    tap.equal(done.err, "", "stderr")
+    line = done.only.line("cuda")
+    tap.equal((line["mode"], line["api"]), ("cupti", 28), "mode and version")
+    tap.equal(len(done.only.all("gpu_kernel")), 3, "kernels")
+
+
+def test_which_library():
+    """TPAGENT_CUPTI; the one that is mapped; the one beside libcudart."""
+    older = os.path.join(recorded.SIMCUDA, "12", "libcupti.so.12")
+    p = calls("streams", 3, TPAGENT_CUPTI=older).only
+    tap.equal((p.line("cuda")["library"], p.line("cuda")["api"]), (older, 28), "library asked for")
+    p = calls("streams", 3, LD_PRELOAD=older).only
+    tap.equal(p.line("cuda")["api"], 28, "version of the mapped one")
+    only_driver = os.path.join(recorded.SIMCUDA, "driver")
+    p = calls("streams", 3, LD_LIBRARY_PATH=only_driver).only
+    assert p.line("cuda")["library"].endswith("/13/libcupti.so.13"), p.line("cuda")
+
+
+def test_flush_that_hangs():
+    """Neither exit nor _exit waits for it; what did not come is said."""
+    done = calls("streams", 5, SIMCUDA_FLUSH_DELAY_MS=100000, timeout=60)
+    tap.equal((done.out, done.err), ("", ""), "output")
+    assert "did not end" in done.only.line("cuda")["why"], done.only.line("cuda")
+    tap.equal(len(done.only.all("cuda_call")), 14, "calls")
+    done = calls("_exit", 5, code=7, SIMCUDA_FLUSH_DELAY_MS=100000, timeout=60)
+    assert "did not end" in done.only.line("cuda")["why"], done.only.line("cuda")
+
+
+def test_cupti_gives_up():
+    p = calls("streams", 50, SIMCUDA_FATAL_AFTER=40).only
+    assert "fatal error" in p.line("cuda")["why"], p.line("cuda")
+    assert 0 < len(p.all("gpu_kernel")) < 100
+
+
+def test_one_lock():
+    """CUPTI holds its lock around its functions and callbacks: ours take none."""
+    p = calls("threads", 300, SIMCUDA_LOCK=5000, SIMCUDA_RECORDS_PER_BUFFER=50).only
+    tap.equal(len(p.all("gpu_kernel")), 1201, "kernels")
+    nothing_lost(p)
+
+
+def test_overhead():
+    p = calls("streams", 20, SIMCUDA_OVERHEAD_EVERY=5, SIMCUDA_OVERHEAD_NS=500).only
+    found = p.all("cuda_overhead")
+    assert found and {length(o) for o in found} == {500}, found
+    nothing_lost(p)
+
+
+def test_no_null_buffer():
+    """Before 12.9 a refused buffer is a crash: the limit is passed instead."""
+    p = calls(
+        "many", 2000, SIMCUDA_CUPTI_API=24, TPAGENT_CUDA_BUFFERS="2m", SIMCUDA_RECORDS_PER_BUFFER=20,
+        TPAGENT_CUPTI_CLOCK="cupti", TPAGENT_WHEN_FULL="wait",
+    ).only
+    tap.equal(len(p.all("gpu_kernel")), 2000, "kernels")
+    nothing_lost(p)
+
+
+def test_torch():
+    """CUDA calls inside of operators' ranges of torch, from Python."""
+    library = os.path.join(recorded.SIMCUDA, "13", "libcudart.so.13")
+    code = f"""
+import ctypes, torch
+from torch.autograd.profiler import record_function
+cuda = ctypes.CDLL({library!r})
+p = ctypes.c_void_p()
+assert cuda.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(4096)) == 0
+for _ in range(3):
+    with record_function("outer"):
+        torch.ones(2) + 1
+        with record_function("inner"):
+            assert cuda.cudaMemset(p, 0, ctypes.c_size_t(64)) == 0
+        torch.ones(2) + 1
+        assert cuda.cudaMemset(p, 0, ctypes.c_size_t(32)) == 0
+assert cuda.cudaDeviceSynchronize() == 0
+"""
+    python = os.environ.get("TPAGENT_TEST_PYTHON") or os.environ["PYTHON"]
+    if tap.run([python, "-c", "import torch"], tap.clean_environment()).returncode:
+        raise tap.Skip("no torch for " + python)
+    p = run([python, "-c", code]).only
+    opened, at = [], {}
+    for event in p.events:
+        if event.what == "op_begin":
+            opened.append(event.name.split("\0")[0])
+        elif event.what == "op_end":
+            opened.pop()
+        elif event.what == "cuda_call":
+            at[event.correlation] = opened[-1] if opened else None
+    found = counts([{"bytes": s.bytes, "at": at[s.correlation]} for s in p.all("gpu_memset")], "bytes", "at")
+    tap.equal(found, {(64, "inner"): 3, (32, "outer"): 3}, "memsets by operator")
+
+
 def test_foreign_injection():
     """CUDA_INJECTION64_PATH of another tool stays, and is said; recording begins a little later."""
     with tap.folder() as scratch:
@@ -679,6 +775,14 @@ def main():
     t.check("SIGKILL at random moments", test_killed)
     t.check("another tool holds CUPTI", test_held)
     t.check("errors of CUPTI, and a file that is not there", test_errors_of_cupti)
+    t.check("a CUPTI newer than the driver", test_newer_than_the_driver)
+    t.check("which libcupti is taken", test_which_library)
+    t.check("a flush that hangs at exit", test_flush_that_hangs)
+    t.check("CUPTI meets a fatal error", test_cupti_gives_up)
+    t.check("a CUPTI with one lock around all", test_one_lock)
+    t.check("CUPTI's own overhead", test_overhead)
+    t.check("no refused buffer before 12.9", test_no_null_buffer)
+    t.check("Python: calls inside of torch's operators", test_torch)
     t.check("CUDA_INJECTION64_PATH belongs to another", test_foreign_injection)
     t.check("CUDA_INJECTION64_PATH is set where it is of use", test_environment_is_set)
     t.check("switched off", test_off)
