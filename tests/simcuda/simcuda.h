@@ -167,7 +167,24 @@ struct sim_pool {
     struct sim_pool *next;
 };
 
-/* The driver's description of a copy of blocks of rows. */
+/* The driver's description of a copy of rows. */
+struct sim_rows_copy {
+    size_t from_x, from_y;
+    unsigned from_type;
+    const void *from_host;
+    uint64_t from_device;
+    void *from_array;
+    size_t from_pitch;
+    size_t to_x, to_y;
+    unsigned to_type;
+    void *to_host;
+    uint64_t to_device;
+    void *to_array;
+    size_t to_pitch;
+    size_t width, height;
+};
+
+/* The same of blocks of rows. */
 struct sim_block_copy {
     size_t from_x, from_y, from_z, from_level;
     unsigned from_type;

@@ -175,23 +175,6 @@ PAIR(cuMemcpyPeerAsync, _ptsz,
       size_t bytes, void *stream),
      to, to_context, from, from_context, bytes, stream)
 
-/* The driver's description of a copy of rows. */
-struct rows {
-    size_t from_x, from_y;
-    unsigned from_type;
-    const void *from_host;
-    uint64_t from_device;
-    void *from_array;
-    size_t from_pitch;
-    size_t to_x, to_y;
-    unsigned to_type;
-    void *to_host;
-    uint64_t to_device;
-    void *to_array;
-    size_t to_pitch;
-    size_t width, height;
-};
-
 /* Memory types: 1 host, 2 device, 4 unified. Arrays (3) are plain memory with rows one after the
  * other. */
 static uint64_t place(unsigned type, const void *host, uint64_t device, const void *array,
@@ -200,8 +183,8 @@ static uint64_t place(unsigned type, const void *host, uint64_t device, const vo
     return (type == 1 ? WORD(host) : type == 3 ? WORD(array) : device) + y * pitch + x;
 }
 
-static int rows_copy(struct sim_api api, bool per_thread, const struct rows *rows, void *handle,
-                     bool async)
+static int rows_copy(struct sim_api api, bool per_thread, const struct sim_rows_copy *rows,
+                     void *handle, bool async)
 {
     BEGIN(api, WORD(rows), WORD(handle));
     struct sim_stream *stream = sim_stream_of(sim_current_context(), handle, per_thread);
@@ -221,18 +204,18 @@ static int rows_copy(struct sim_api api, bool per_thread, const struct rows *row
     END(copy(stream, &action, 0, async));
 }
 
-static int do_cuMemcpy2D_v2(struct sim_api api, bool per_thread, const struct rows *rows)
+static int do_cuMemcpy2D_v2(struct sim_api api, bool per_thread, const struct sim_rows_copy *rows)
 {
     return rows_copy(api, per_thread, rows, NULL, false);
 }
-PAIR(cuMemcpy2D_v2, _ptds, (const struct rows *rows), rows)
+PAIR(cuMemcpy2D_v2, _ptds, (const struct sim_rows_copy *rows), rows)
 
-static int do_cuMemcpy2DAsync_v2(struct sim_api api, bool per_thread, const struct rows *rows,
-                                 void *stream)
+static int do_cuMemcpy2DAsync_v2(struct sim_api api, bool per_thread,
+                                 const struct sim_rows_copy *rows, void *stream)
 {
     return rows_copy(api, per_thread, rows, stream, true);
 }
-PAIR(cuMemcpy2DAsync_v2, _ptsz, (const struct rows *rows, void *stream), rows, stream)
+PAIR(cuMemcpy2DAsync_v2, _ptsz, (const struct sim_rows_copy *rows, void *stream), rows, stream)
 
 /* Blocks of rows are taken as rows one below the other: their pitch times their height apart. */
 int sim_transfer_block(const struct sim_block_copy *block, struct sim_action *ret_action)

@@ -142,23 +142,6 @@ static int do_cudaMemcpy3DAsync(struct sim_api api, int per_thread, const struct
 }
 PAIR(cudaMemcpy3DAsync, _ptsz, (const struct sim_copy3d *params, void *stream), params, stream)
 
-/* The driver's copy of rows. */
-struct rows {
-    size_t from_x, from_y;
-    unsigned from_type;
-    const void *from_host;
-    uint64_t from_device;
-    void *from_array;
-    size_t from_pitch;
-    size_t to_x, to_y;
-    unsigned to_type;
-    void *to_host;
-    uint64_t to_device;
-    void *to_array;
-    size_t to_pitch;
-    size_t width, height;
-};
-
 #define ROWS_PARAMETERS                                                                            \
     void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,   \
         int kind
@@ -171,7 +154,7 @@ struct rows {
 static int do_cudaMemcpy2D(struct sim_api api, int per_thread, ROWS_PARAMETERS)
 {
     BEGIN(api, WORD(to), to_pitch, WORD(from), from_pitch, width, height, WORD(kind));
-    struct rows rows = ROWS;
+    struct sim_rows_copy rows = ROWS;
     END(DRIVER(cuMemcpy2D_v2, _ptds, per_thread)(&rows));
 }
 PAIR(cudaMemcpy2D, _ptds, (ROWS_PARAMETERS), to, to_pitch, from, from_pitch, width, height, kind)
@@ -179,7 +162,7 @@ PAIR(cudaMemcpy2D, _ptds, (ROWS_PARAMETERS), to, to_pitch, from, from_pitch, wid
 static int do_cudaMemcpy2DAsync(struct sim_api api, int per_thread, ROWS_PARAMETERS, void *stream)
 {
     BEGIN(api, WORD(to), to_pitch, WORD(from), from_pitch, width, height, WORD(kind), WORD(stream));
-    struct rows rows = ROWS;
+    struct sim_rows_copy rows = ROWS;
     END(DRIVER(cuMemcpy2DAsync_v2, _ptsz, per_thread)(&rows, stream));
 }
 PAIR(cudaMemcpy2DAsync, _ptsz, (ROWS_PARAMETERS, void *stream), to, to_pitch, from, from_pitch,

@@ -6,18 +6,11 @@ import time
 import sim
 
 
-def scenario(name, *arguments, do="kinds=5,10", toolkit="13", **more):
-    """A scenario with the virtual clock, built for @toolkit."""
-    more.setdefault("SIMCUDA_CLOCK", "virtual")
-    command = [sim.program(f"scenarios-{toolkit}"), name, *map(str, arguments)]
-    return sim.run(command, do, toolkit, **more)
-
-
 # Graphs
 
 
 def a_launched_graph_gives_a_record_a_node():
-    run = scenario("graphs", 3, do="kinds=5,10,1,2 domain=3")
+    run = sim.scenario("graphs", 3, do="kinds=5,10,1,2 domain=3")
     launches = run.all("runtime", name="cudaGraphLaunch_v10000")
     sim.equal(len(launches), 3)
     for launch in launches:
@@ -31,7 +24,7 @@ def a_launched_graph_gives_a_record_a_node():
 
 
 def many_launches_of_a_graph_are_all_there():
-    run = scenario("graphs", 2000, do="kinds=5,10,1,2 size=65536")
+    run = sim.scenario("graphs", 2000, do="kinds=5,10,1,2 size=65536")
     sim.equal(len(run.all("kernel")), 4000)
     sim.equal(len(run.all("memset")), 2000)
     ids = {k.correlation for k in run.all("kernel")}
@@ -39,7 +32,7 @@ def many_launches_of_a_graph_are_all_there():
 
 
 def nodes_lead_from_launch_to_creation():
-    run = scenario("graphs", 1, do="kinds=10 domain=3")
+    run = sim.scenario("graphs", 1, do="kinds=10 domain=3")
     created = {r.node for r in run.all("resource", cbid=13)}
     cloned = {r.node: r.original for r in run.all("resource", cbid=20)}
     for kernel in run.all("kernel"):
@@ -52,14 +45,14 @@ def nodes_lead_from_launch_to_creation():
 
 
 def a_captured_stream_becomes_a_graph():
-    run = scenario("capture", 2, do="kinds=5,10 domain=3")
+    run = sim.scenario("capture", 2, do="kinds=5,10 domain=3")
     sim.equal([k.name for k in run.all("kernel")], ["_Z5firstv", "_Z6secondv"] * 2)
     sim.equal(len(run.all("resource", cbid=13)), 2)
 
 
 def graph_trace_gives_one_record_a_launch():
-    nodes = scenario("graphs", 3, do="kinds=5,10,1,2")
-    whole = scenario("graphs", 3, do="kinds=5,10,1,2,51")
+    nodes = sim.scenario("graphs", 3, do="kinds=5,10,1,2")
+    whole = sim.scenario("graphs", 3, do="kinds=5,10,1,2,51")
     sim.equal(len(whole.all("graph")), 3)
     sim.equal(whole.all("kernel"), [])
     first = whole.all("graph")[0]
@@ -73,7 +66,7 @@ def graph_trace_gives_one_record_a_launch():
 
 
 def two_devices_run_at_once():
-    run = scenario("devices", do="kinds=5,10,22,8,9,49", SIMCUDA_DEVICES=2)
+    run = sim.scenario("devices", do="kinds=5,10,22,8,9,49", SIMCUDA_DEVICES=2)
     sim.equal(sorted(d.id for d in run.all("device")), [0, 1])
     sim.equal([(c.context, c.device) for c in run.all("context")], [(1, 0), (2, 1), (3, 0)])
     kernels = run.all("kernel")
@@ -83,7 +76,7 @@ def two_devices_run_at_once():
 
 
 def streams_overlap_and_wait_for_events():
-    run = scenario("streams", 4, do="kinds=5,10,38,36")
+    run = sim.scenario("streams", 4, do="kinds=5,10,38,36")
     one = run.all("kernel", name="_Z5firstv")
     two = run.all("kernel", name="_Z6secondv")
     sim.true(one[0].start < two[0].end and two[0].start < one[0].end, "one after the other")
@@ -93,7 +86,7 @@ def streams_overlap_and_wait_for_events():
 
 
 def all_memory_is_told_once():
-    run = scenario("memory", do="kinds=49,50")
+    run = sim.scenario("memory", do="kinds=49,50")
     sim.equal(run.out, "100\n")
     live = {}
     for each in run.all("memory"):
@@ -110,7 +103,7 @@ def all_memory_is_told_once():
 
 def many_launches_take_no_time():
     begin = time.monotonic()
-    run = scenario("launches", 1000000, do="count kinds=5,4,10", timeout=60)
+    run = sim.scenario("launches", 1000000, do="count kinds=5,4,10", timeout=60)
     took = time.monotonic() - begin
     counted = run.one("counted")
     sim.equal((counted.kernel, counted.runtime), (1000000, 1000001))

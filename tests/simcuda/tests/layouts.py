@@ -31,19 +31,9 @@ SIZES = {
 FIXED = {4: 40, 5: 40, 37: 24, 39: 24}
 
 
-def toolkit_of(api):
-    return "11.0" if api < 19 else "12" if api < 130000 else "13"
-
-
-def scenario(name, do, toolkit, **more):
-    more.setdefault("SIMCUDA_CLOCK", "virtual")
-    program = sim.program(f"scenarios-{toolkit}")
-    cupti = f"libcupti.so.{toolkit}"
-    return sim.run([program, name], do, toolkit, CLIENT_CUPTI=cupti, **more)
-
-
 def records(api, name, kinds, **more):
-    run = scenario(name, f"sizes kinds={kinds}", toolkit_of(api), SIMCUDA_CUPTI_API=api, **more)
+    do, toolkit = f"sizes kinds={kinds}", sim.toolkit_of(api)
+    run = sim.scenario(name, do=do, toolkit=toolkit, SIMCUDA_CUPTI_API=api, **more)
     sim.equal(run.one("version").api, api)
     return run
 
@@ -100,9 +90,8 @@ def the_real_library_walks_the_newest_layouts():
         ("memory", "49,50"),
         ("streams", "36,38"),
     ):
-        run = scenario(
-            name, f"walk={sim.REAL_CUPTI} external=5:1 kinds={kinds}", "13", SIMCUDA_DEVICES=2
-        )
+        do = f"walk={sim.REAL_CUPTI} external=5:1 kinds={kinds}"
+        run = sim.scenario(name, do=do, SIMCUDA_DEVICES=2)
         sim.true(run.all("buffer"), "no buffer")
         sim.equal([line.text for line in run.all("walk")], [])
 

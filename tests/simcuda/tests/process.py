@@ -10,45 +10,38 @@ TOOLKITS = ["11.0", "12", "13"]
 PROFILING = sim.program("profiling")
 
 
-def scenario(name, *arguments, do="kinds=5,10", toolkit="13", **more):
-    """A scenario with the virtual clock, built for @toolkit."""
-    more.setdefault("SIMCUDA_CLOCK", "virtual")
-    command = [sim.program(f"scenarios-{toolkit}"), name, *map(str, arguments)]
-    return sim.run(command, do, toolkit, **more)
-
-
 # Entry and exit
 
 
 def the_injection_runs_before_the_first_call_is_seen():
-    run = scenario("launches", 3, do="kinds=5,10 calls=2:211")
+    run = sim.scenario("launches", 3, do="kinds=5,10 calls=2:211")
     sim.equal(len(run.all("runtime", cbid=211)), 3)
     sim.equal(len(run.all("callback", cbid=211)), 6)
 
 
 def an_exit_handler_of_the_injection_runs_before_the_drivers():
-    run = scenario("launches", 1, SIMCUDA_SAY_EXIT=1)
+    run = sim.scenario("launches", 1, SIMCUDA_SAY_EXIT=1)
     sim.equal(run.one("exit").flush, 0)
     sim.equal(run.err, "simcuda: driver exit\n")
 
 
 def a_process_that_ends_by(how, code):
-    run = scenario("ends", how, code=code)
+    run = sim.scenario("ends", how, code=code)
     sim.equal(run.all("exit"), [])
 
 
 def a_child_forked_before_init_is_as_new():
-    run = scenario("forks", "early")
+    run = sim.scenario("forks", "early")
     sim.equal(run.out, "0\nchild 0\n")
 
 
 def a_child_forked_after_init_gets_an_error():
-    run = scenario("forks", "late")
+    run = sim.scenario("forks", "late")
     sim.equal(run.out, "3\nchild 0\n")
 
 
 def cupti_in_a_forked_child_is_misuse():
-    run = scenario("forks", "late", do="kinds=10 noatfork", SIMCUDA_MISUSE="warn")
+    run = sim.scenario("forks", "late", do="kinds=10 noatfork", SIMCUDA_MISUSE="warn")
     sim.true("misuse: cuptiActivityFlushAll called in a child" in run.err, run.err)
 
 
@@ -87,7 +80,7 @@ def a_static_runtime_is_seen():
 
 def a_library_with_a_runtime_of_its_own_is_seen():
     math = sim.program("libsimmath.so")
-    run = scenario("library", 3, math, do="kinds=5,10")
+    run = sim.scenario("library", 3, math, do="kinds=5,10")
     kernels = run.all("kernel")
     sim.equal([k.name for k in kernels], ["_Z5firstv", "_Z4gemmv"] * 3)
     launches = run.all("runtime", cbid=211)
@@ -96,7 +89,7 @@ def a_library_with_a_runtime_of_its_own_is_seen():
 
 
 def functions_found_by_name_are_seen(toolkit):
-    run = scenario("by_name", do="kinds=4,10,49", toolkit=toolkit)
+    run = sim.scenario("by_name", do="kinds=4,10,49", toolkit=toolkit)
     sim.equal(run.one("kernel").name, "by_name")
     sim.equal(len(run.all("driver", name="cuLaunchKernel")), 1)
 
@@ -105,25 +98,25 @@ def functions_found_by_name_are_seen(toolkit):
 
 
 def a_second_subscriber_gets_39_and_the_name():
-    run = scenario("launches", 1, do="second")
+    run = sim.scenario("launches", 1, do="second")
     sim.equal([s.result for s in run.all("subscribe")], [0, 39])
     sim.equal(run.all("subscribe")[1].holder, "client")
 
 
 def another_tool_holds_cupti():
-    run = scenario("launches", 1, SIMCUDA_CUPTI_HOLDER="nsys")
+    run = sim.scenario("launches", 1, SIMCUDA_CUPTI_HOLDER="nsys")
     sim.equal((run.all("subscribe")[0].result, run.all("subscribe")[0].holder), (39, "nsys"))
 
 
 def subscription_can_fail(error):
-    run = scenario("launches", 1, SIMCUDA_SUBSCRIBE=error)
+    run = sim.scenario("launches", 1, SIMCUDA_SUBSCRIBE=error)
     sim.equal(run.all("subscribe")[0].result, error)
 
 
 def an_old_driver_says_15():
-    run = scenario("launches", 1, SIMCUDA_DRIVER_VERSION=12040)
+    run = sim.scenario("launches", 1, SIMCUDA_DRIVER_VERSION=12040)
     sim.equal(run.all("subscribe")[0].result, 15)
-    older = scenario("launches", 1, toolkit="12", SIMCUDA_DRIVER_VERSION=12040)
+    older = sim.scenario("launches", 1, toolkit="12", SIMCUDA_DRIVER_VERSION=12040)
     sim.equal(len(older.all("kernel")), 1)
 
 
@@ -173,18 +166,18 @@ def another_client_takes_the_buffers_over():
 
 
 def what_a_client_must_not_do(words, complaint):
-    run = scenario("launches", 2, do=words, code=-6)
+    run = sim.scenario("launches", 2, do=words, code=-6)
     sim.true(run.err.startswith("simcuda: misuse: " + complaint), run.err)
 
 
 def a_lock_around_a_call_that_a_callback_takes():
     words = "misuse=lock kinds=5 calls=2:211"
-    run = scenario("launches", 2000000, do=words, code=-6, SIMCUDA_LOCK=300)
+    run = sim.scenario("launches", 2000000, do=words, code=-6, SIMCUDA_LOCK=300)
     sim.true("CUPTI's lock" in run.err, run.err)
 
 
 def a_lock_of_cupti_harms_nobody_else():
-    run = scenario("threads", 4, 500, do="kinds=5,4,10 size=8192 period=1", SIMCUDA_LOCK=60000)
+    run = sim.scenario("threads", 4, 500, do="kinds=5,4,10 size=8192 period=1", SIMCUDA_LOCK=60000)
     sim.equal(len(run.all("kernel")), 2000)
 
 

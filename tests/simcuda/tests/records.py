@@ -6,22 +6,11 @@ import sys
 import sim
 
 
-def scenario(name, *arguments, do="kinds=5,10", toolkit="13", **more):
-    """A scenario with the virtual clock, built for @toolkit."""
-    more.setdefault("SIMCUDA_CLOCK", "virtual")
-    command = [sim.program(f"scenarios-{toolkit}"), name, *map(str, arguments)]
-    return sim.run(command, do, toolkit, **more)
-
-
-def lines_of_work(run):
-    return [line for line in run.lines if line.word in ("runtime", "kernel")]
-
-
 # Calls and callbacks
 
 
 def enter_and_exit_share_a_word():
-    run = scenario("launches", 2, do="kinds=5 calls=2:211,1:307")
+    run = sim.scenario("launches", 2, do="kinds=5 calls=2:211,1:307")
     calls = run.all("callback", domain=2)
     sim.equal([c.site for c in calls], [0, 1, 0, 1])
     sim.true(all(c.data == 1000 + c.correlation for c in run.all("callback")), "another word")
@@ -30,23 +19,23 @@ def enter_and_exit_share_a_word():
 
 
 def what_is_not_enabled_is_not_called():
-    run = scenario("launches", 2, do="calls=2:20")
+    run = sim.scenario("launches", 2, do="calls=2:20")
     sim.equal(run.all("callback"), [])
 
 
 def one_driver_call_can_be_recorded_alone():
-    run = scenario("launches", 2, do="driverapi=307 kinds=10")
+    run = sim.scenario("launches", 2, do="driverapi=307 kinds=10")
     sim.equal([c.name for c in run.all("driver")], ["cuLaunchKernel"] * 2)
     sim.equal(run.all("runtime"), [])
 
 
 def without_api_records_there_are_no_ids():
-    run = scenario("launches", 2, do="kinds=10")
+    run = sim.scenario("launches", 2, do="kinds=10")
     sim.equal([k.correlation for k in run.all("kernel")], [0, 0])
 
 
 def failed_calls_have_their_error():
-    run = scenario("wrong")
+    run = sim.scenario("wrong")
     sim.equal(run.out, "98 1 1\n")
     results = {c.name: c.result for c in run.all("runtime")}
     sim.equal(results["cudaFree_v3020"], 1)
@@ -55,7 +44,7 @@ def failed_calls_have_their_error():
 
 
 def external_ids_come_before_their_call():
-    run = scenario("launches", 2, do="kinds=5,10,39 external=5:77")
+    run = sim.scenario("launches", 2, do="kinds=5,10,39 external=5:77")
     work = [line for line in run.lines if line.word in ("runtime", "external")]
     for external, call in zip(work[::2], work[1::2]):
         sim.equal((external.word, external.kind, external.id), ("external", 5, 77))
@@ -66,8 +55,8 @@ def external_ids_come_before_their_call():
 
 
 def records_of_device_work(order):
-    run = scenario("launches", 3, SIMCUDA_ORDER=order)
-    words = [line.word for line in lines_of_work(run)]
+    run = sim.scenario("launches", 3, SIMCUDA_ORDER=order)
+    words = [line.word for line in sim.calls_and_kernels(run)]
     expected = {
         "api": ["runtime", "kernel"] * 3 + ["runtime"],
         "device": ["kernel", "runtime"] * 3 + ["runtime"],
@@ -77,11 +66,11 @@ def records_of_device_work(order):
 
 
 def shuffled_records_are_all_there():
-    plain = scenario("launches", 500)
+    plain = sim.scenario("launches", 500)
     for seed in (1, 2):
-        run = scenario("launches", 500, SIMCUDA_ORDER="shuffle", SIMCUDA_SEED=seed)
-        got = [line.text for line in lines_of_work(run)]
-        expected = [line.text for line in lines_of_work(plain)]
+        run = sim.scenario("launches", 500, SIMCUDA_ORDER="shuffle", SIMCUDA_SEED=seed)
+        got = [line.text for line in sim.calls_and_kernels(run)]
+        expected = [line.text for line in sim.calls_and_kernels(plain)]
         strip = lambda texts: [t.replace(t.split("thread=")[-1].split(" ")[0], "") for t in texts]
         sim.equal(len(got), len(expected))
         sim.true(strip(got) != strip(expected), "in order")
@@ -90,30 +79,30 @@ def shuffled_records_are_all_there():
 
 
 def records_are_split_over_buffers():
-    run = scenario("launches", 10, SIMCUDA_RECORDS_PER_BUFFER=3)
+    run = sim.scenario("launches", 10, SIMCUDA_RECORDS_PER_BUFFER=3)
     sim.equal([b.records for b in run.all("buffer")], [3, 3, 3, 3, 3, 3, 3])
     sim.equal(len(run.all("kernel")), 10)
 
 
 def a_small_buffer_is_filled_to_its_last_record():
-    run = scenario("launches", 100, do="kinds=10 size=2160")
+    run = sim.scenario("launches", 100, do="kinds=10 size=2160")
     sim.equal([b.records for b in run.all("buffer")], [10] * 10)
 
 
 def buffers_are_of_a_thread(toolkit, thread_count):
-    run = scenario("threads", 4, 100, toolkit=toolkit)
+    run = sim.scenario("threads", 4, 100, toolkit=toolkit)
     sim.equal(len(run.all("kernel")), 400)
     sim.equal(run.one("exit").requests, thread_count)
     sim.equal({c.thread for c in run.all("runtime")}, {int(tid) for tid in run.out.split()})
 
 
 def per_thread_buffers_can_be_switched_off():
-    run = scenario("threads", 4, 100, do="attribute=9:0 kinds=5,10")
+    run = sim.scenario("threads", 4, 100, do="attribute=9:0 kinds=5,10")
     sim.equal(run.one("exit").requests, 1)
 
 
 def full_buffers_come_back_on_a_worker_thread():
-    run = scenario("launches", 2000, do="kinds=5,10 size=65536 await")
+    run = sim.scenario("launches", 2000, do="kinds=5,10 size=65536 await")
     worker = {b.tid for b in run.all("buffer")} - {run.all("runtime")[0].thread}
     sim.equal(len(worker), 1)
 
@@ -141,31 +130,31 @@ def a_period_leaves_a_threads_half_full_buffer():
 
 
 def a_forced_flush_can_return_empty_buffers():
-    run = scenario("launches", 1, do="kinds=10 flushtwice", SIMCUDA_EMPTY_BUFFERS=1)
+    run = sim.scenario("launches", 1, do="kinds=10 flushtwice", SIMCUDA_EMPTY_BUFFERS=1)
     sim.true(run.all("buffer", records=0), "none")
 
 
 def work_that_a_forced_flush_finds_running_has_no_end():
-    run = scenario(
+    run = sim.scenario(
         "ends", "launched", do="kinds=10", SIMCUDA_ORDER="late", SIMCUDA_INLINE="kernel * 999999"
     )
     sim.equal(run.one("kernel").end, 0)
 
 
 def a_slow_request_loses_nothing():
-    run = scenario("threads", 4, 50, do="kinds=5,10 slow=20")
+    run = sim.scenario("threads", 4, 50, do="kinds=5,10 slow=20")
     sim.equal(len(run.all("kernel")), 200)
 
 
 def a_NULL_buffer_drops_from_api_27_on():
-    run = scenario("launches", 10, do="kinds=10 null=2", SIMCUDA_RECORDS_PER_BUFFER=1)
+    run = sim.scenario("launches", 10, do="kinds=10 null=2", SIMCUDA_RECORDS_PER_BUFFER=1)
     got, lost = len(run.all("kernel")), run.one("exit").dropped
     sim.equal(got + lost, 10)
     sim.true(lost, "nothing lost")
 
 
 def a_NULL_buffer_crashes_before():
-    run = scenario("launches", 1, do="kinds=10 null=1", SIMCUDA_CUPTI_API=26, code=-6)
+    run = sim.scenario("launches", 1, do="kinds=10 null=1", SIMCUDA_CUPTI_API=26, code=-6)
     sim.true("NULL buffer" in run.err, run.err)
 
 

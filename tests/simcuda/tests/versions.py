@@ -9,21 +9,9 @@ import sim
 LIBRARIES = {"11.0": 13, "11.2": 15, "11.6": 17, "11.8": 18, "12": 28, "13": 130001}
 
 
-def toolkit_of(api):
-    return "11.0" if api < 19 else "12" if api < 130000 else "13"
-
-
-def scenario(name, do, toolkit, **more):
-    more.setdefault("SIMCUDA_CLOCK", "virtual")
-    program = sim.program(f"scenarios-{toolkit}")
-    cupti = f"libcupti.so.{toolkit}"
-    return sim.run([program, name], do, toolkit, CLIENT_CUPTI=cupti, **more)
-
-
 def kinds_that_came_later_are_refused_in_api(api, *kinds):
-    run = scenario(
-        "launches", "kinds=" + ",".join(kinds), toolkit_of(api), SIMCUDA_CUPTI_API=api
-    )
+    do = "kinds=" + ",".join(kinds)
+    run = sim.scenario("launches", do=do, toolkit=sim.toolkit_of(api), SIMCUDA_CUPTI_API=api)
     sim.equal([e.result for e in run.all("enable")], [21] * len(kinds))
 
 

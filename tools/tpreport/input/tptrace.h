@@ -69,6 +69,10 @@ int tptrace_list_add(struct tptrace_list *into, struct tptrace_list *from);
 int tptrace_list_finish(struct tptrace_list *list, struct tptrace_run *run,
                         struct tp_event_list *events);
 
+/** tptrace_marks - what a trace tells besides events, if one is wanted; after reading.
+ * Return: 0, -ENOMEM or -TP_ELIMIT. */
+int tptrace_marks(const struct tptrace_run *run, struct tp_event_list *events);
+
 /* ---- what a report says of its recording (tptrace_head.c) ---- */
 
 /** tptrace_head_lines - at most @limit short lines about what is missing, each with @prefix and its

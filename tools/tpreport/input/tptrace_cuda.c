@@ -249,7 +249,20 @@ enum { KIND_PAGEABLE = 1, KIND_PINNED = 2 };
 void tptrace_cuda_memory_read(struct tptrace_cuda_memory *memory, const uint64_t *record)
 {
     uint32_t argument = tp_slot_argument(record);
+    int64_t signed_bytes = (int64_t)record[5];
 
+    if (tp_slot_kind(record) == TP_EVENT_MEMORY) {
+        *memory = (struct tptrace_cuda_memory){
+            .address = record[4],
+            .bytes = signed_bytes < 0 ? -(uint64_t)signed_bytes : (uint64_t)signed_bytes,
+            .device = (uint16_t)(argument >> 16),
+            .flags = TPTRACE_MEMORY_HERE,
+            .is_free = signed_bytes < 0,
+            .is_framework = true,
+            .is_device = true,
+        };
+        return;
+    }
     *memory = (struct tptrace_cuda_memory){
         .address = record[5],
         .bytes = record[8],

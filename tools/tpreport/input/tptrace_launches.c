@@ -72,6 +72,7 @@ struct caller {
 struct thread {
     uint32_t tid;
     uint64_t ordinal;
+    int64_t first_ns;   /* of its ranges that have ended */
     int64_t reached_ns; /* its records have been read up to here */
     struct tptrace_history history;
     struct wait *first, *last;
@@ -86,12 +87,27 @@ struct tptrace_launches {
     struct page *pages[PAGES];
     struct straggler *stragglers[STRAGGLER_SLOTS];
     size_t straggler_count;
-    struct caller *callers[THREAD_SLOTS];
+    struct caller *callers[THREAD_SLOTS], *last_caller;
     struct thread *threads[THREAD_SLOTS];
     struct tp_live_memory live;
     struct wait *spare;
     struct tptrace_cuda_totals totals;
 };
+
+static struct entry *find_entry(struct tptrace_launches *l, uint32_t correlation);
+
+/* An entry that alone refers to a node goes over to the one that it is merged into. */
+static void move_entry(void *context, uint32_t id, struct tp_launch_node *from,
+                       struct tp_launch_node *to)
+{
+    struct tptrace_launches *l = context;
+    struct entry *entry = find_entry(l, id);
+
+    if (!entry || entry->state != PLACED || entry->node != from)
+        return;
+    entry->node = tp_launch_hold(to);
+    tp_launch_release(&l->tree, from);
+}
 
 struct tptrace_launches *tptrace_launches_create(bool by_shapes)
 {
@@ -101,6 +117,8 @@ struct tptrace_launches *tptrace_launches_create(bool by_shapes)
         return NULL;
     l->by_shapes = by_shapes;
     l->tree.root.references = 1;
+    l->tree.moved = move_entry;
+    l->tree.context = l;
     return l;
 }
 
@@ -352,6 +370,8 @@ int tptrace_launches_place(struct tptrace_launches *l, const struct tptrace_sour
         free_wait(l, wait);
     }
     entry->state = PLACED;
+    if (node->references == 1)
+        node->id = correlation;
     entry->node = tp_launch_hold(node);
     return error ? error : tp_stream_add_call(stream);
 }
@@ -372,8 +392,7 @@ int tptrace_launches_merge(struct tptrace_launches *l, const struct tp_stream_ra
 
 /* ---- calls without a place: by thread and time ---- */
 
-static struct thread *find_thread(struct tptrace_launches *l, const struct tptrace_source *source,
-                                  struct tp_stream *stream)
+static struct thread *find_thread(struct tptrace_launches *l, const struct tptrace_source *source)
 {
     struct thread **slot = &l->threads[source->track->tid % THREAD_SLOTS], *thread;
 
@@ -385,14 +404,14 @@ static struct thread *find_thread(struct tptrace_launches *l, const struct tptra
     thread->tid = source->track->tid;
     thread->ordinal = source->ordinal;
     thread->reached_ns = INT64_MIN;
-    thread->stream = stream;
+    thread->first_ns = INT64_MAX;
     thread->next = *slot;
     *slot = thread;
     *source->note = thread;
     return thread;
 }
 
-/* The track of a thread that had a range begun by then, else any; NULL when it left no records. */
+/* The track of a thread that had begun a range by then, else any; NULL when it left no records. */
 static struct thread *thread_at(const struct tptrace_launches *l, uint32_t tid, int64_t ns)
 {
     struct thread *any = NULL;
@@ -400,7 +419,7 @@ static struct thread *thread_at(const struct tptrace_launches *l, uint32_t tid, 
     for (struct thread *t = l->threads[tid % THREAD_SLOTS]; t; t = t->next) {
         if (t->tid != tid)
             continue;
-        if (tptrace_history_covers(&t->history, ns))
+        if (t->stream && t->first_ns <= ns)
             return t;
         any = any && any->ordinal < t->ordinal ? any : t;
     }
@@ -541,9 +560,11 @@ static struct caller *find_caller(struct tptrace_launches *l, uint32_t tid)
 {
     struct caller **slot = &l->callers[tid % THREAD_SLOTS];
 
+    if (l->last_caller && l->last_caller->tid == tid)
+        return l->last_caller;
     for (struct caller *c = *slot; c; c = c->next) {
         if (c->tid == tid)
-            return c;
+            return l->last_caller = c;
     }
     struct caller *caller = calloc(1, sizeof(*caller));
     if (!caller)
@@ -744,26 +765,16 @@ int tptrace_launches_memory(struct tptrace_launches *l, const struct tptrace_sou
 
 /* ---- watching ---- */
 
-void tptrace_launches_begun(struct tptrace_launches *l, const struct tptrace_source *source,
-                            struct tp_stream *stream, const struct tp_stream_range *range)
-{
-    struct thread *thread = find_thread(l, source, stream);
-    struct tp_launch_key key = key_of(l, range);
-
-    if (thread)
-        l->tree.failed |= tptrace_history_begin(&thread->history, range, &key) != 0;
-    else
-        l->tree.failed = true;
-}
-
 void tptrace_launches_ended(struct tptrace_launches *l, const struct tptrace_source *source,
                             const struct tp_stream_range *range)
 {
-    struct thread *thread = *source->note;
+    struct thread *thread = find_thread(l, source);
+    struct tp_launch_key key = key_of(l, range);
 
-    (void)l;
-    if (thread)
-        tptrace_history_end(&thread->history, range);
+    if (!thread || tptrace_history_add(&thread->history, range, &key))
+        l->tree.failed = true;
+    else if (range->start_ns < thread->first_ns)
+        thread->first_ns = range->start_ns;
 }
 
 void tptrace_launches_folded(struct tptrace_launches *l, const struct tptrace_source *source,
@@ -788,11 +799,12 @@ static int tell_path(void *context, const struct tp_launch_key *key,
 int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_source *source,
                           struct tp_stream *stream, const struct tptrace_launch_sink *sink)
 {
-    struct thread *thread = find_thread(l, source, stream);
+    struct thread *thread = find_thread(l, source);
     size_t cursor = 0;
 
     if (!thread)
         return -ENOMEM;
+    thread->stream = stream;
     for (struct thread *t = l->threads[thread->tid % THREAD_SLOTS]; t; t = t->next) {
         if (t->tid != thread->tid || t->ordinal != UINT64_MAX)
             continue;
@@ -912,6 +924,7 @@ static void start_anew(struct tptrace_launches *l)
         l->threads[i] = NULL;
     }
     l->straggler_count = 0;
+    l->last_caller = NULL;
     tp_live_memory_fini(&l->live);
     tp_launch_tree_fini(&l->tree);
     l->tree.root.references = 1;

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "input/tptrace_list.h"
+#include "model/device_memory.h"
 #include "model/function_event.h"
+#include "model/geometry.h"
 
 struct tptrace_list *tptrace_list_create(enum tp_by by)
 {
@@ -299,6 +301,7 @@ struct order {
 /* Lists and what making events of them takes. */
 struct making {
     struct tptrace_list *list;
+    const struct tptrace_run *run;
     struct tp_event_list *events;
     struct threads threads;
     struct order order;
@@ -306,6 +309,20 @@ struct making {
     int64_t *id_bases; /* by process: ids of its calls count from here */
     int64_t next_id;   /* of ranges */
 };
+
+/* With the process that it is of. */
+static int append_of(struct making *m, const struct tp_function_event *event, uint64_t user)
+{
+    struct tp_event_list *events = m->events;
+    int error = tp_event_list_append(events, event);
+    char pid[16];
+
+    if (error || !events->keeps_details)
+        return error;
+    int size = snprintf(pid, sizeof(pid), "%u", m->run->members[user].pid);
+    return tp_strings_put(events->strings, pid, (size_t)size,
+                          &events->details[events->count - 1].pid);
+}
 
 static int append_range(struct making *m, size_t index)
 {
@@ -339,7 +356,7 @@ static int append_range(struct making *m, size_t index)
     event.node_id = item->node_id;
     event.flags = (uint16_t)(item->event.flags | TP_EVENT_HAS_FWD_THREAD);
     event.scope = item->event.scope;
-    return tp_event_list_append(m->events, &event);
+    return append_of(m, &event, item->user);
 }
 
 /* ---- what CUDA did ---- */
@@ -365,6 +382,27 @@ static void set_flags(struct tp_function_event *event, const struct tptrace_work
     }
 }
 
+/* The occupancy of a launch, of the device's limits as far as they are known. */
+static int append_launch(const struct making *m, const struct tptrace_work_item *work)
+{
+    const struct tptrace_cuda_device *device = tptrace_cuda_find_device(
+        &m->run->members[work->user].process.meta.cuda, work->activity.device);
+    const struct tp_string *json = tp_strings_get(m->events->strings, work->geometry);
+    struct tp_device_limits limits;
+    struct tp_occupancy occupancy;
+    struct tp_geometry geometry;
+    float percent = -1;
+
+    if (work->geometry == TP_STRING_NONE)
+        return 0;
+    if (device &&
+        tp_geometry_parse(&geometry, json->bytes, json->size) &&
+        tp_device_limits_find(&limits, device->major, device->minor, device->sms) &&
+        tp_occupancy_estimate(&geometry, &limits, &occupancy))
+        percent = (float)occupancy.percent;
+    return tp_event_list_append_launch(m->events, work->geometry, percent);
+}
+
 static int append_work(struct making *m, size_t index)
 {
     const struct tptrace_work_item *work = &m->list->works[index];
@@ -386,7 +424,16 @@ static int append_work(struct making *m, size_t index)
         event.device_index = activity->device;
         event.device_resource_id = activity->stream;
     }
-    return tp_event_list_append(m->events, &event);
+    int error = append_of(m, &event, work->user);
+    if (!error)
+        error = append_launch(m, work);
+    if (error || !m->events->keeps_details)
+        return error;
+    uint32_t owner =
+        work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
+    return tptrace_list_work_details(m->run, work, event.id,
+                                     owner < m->events->count ? m->events->events[owner].id : 0,
+                                     m->events);
 }
 
 /* Memory that no range is credited with. */
@@ -405,7 +452,7 @@ static int append_memory(struct making *m, size_t index)
     event.thread = event.fwd_thread = event.device_resource_id = item->tid;
     event.flags = TP_EVENT_HAS_FWD_THREAD | TP_EVENT_NO_FLOPS;
     event.node_id = item->node_id;
-    return tp_event_list_append(m->events, &event);
+    return append_of(m, &event, item->user);
 }
 
 static int append_entry(struct making *m, size_t number)
@@ -555,10 +602,37 @@ static int find_device(const struct tptrace_run *run, struct tp_event_list *even
     return tp_strings_put(events->strings, "cuda", 4, &events->use_device);
 }
 
+/* For a report of memory. */
+static int tell_memory(const struct making *m)
+{
+    struct tp_device_memory *memory = m->events->memory;
+    int error = 0;
+
+    for (size_t i = 0; memory && i < m->list->memory_count && !error; i++) {
+        const struct tptrace_memory_item *item = &m->list->memories[i];
+        struct tp_memory_step step = {
+            .ns = item->ns - m->start_ns,
+            .bytes = item->bytes,
+            .address = item->memory.address,
+            .space = item->user * 2 + ((item->memory.flags & TPTRACE_MEMORY_PHYSICAL) != 0),
+            .owner = item->owner == TPTRACE_NO_ITEM ? TP_STRING_NONE
+                                                    : m->list->items[item->owner].event.name,
+            .device = item->memory.device,
+            .is_free = item->memory.is_free,
+        };
+        memory->by_framework |= item->memory.is_framework;
+        memory->by_cuda |= !item->memory.is_framework;
+        error = tp_device_memory_add(memory, &step);
+    }
+    return error;
+}
+
 static int make_events(struct making *m)
 {
     int error = learn_threads(m->list, &m->threads);
 
+    if (!error)
+        error = tell_memory(m);
     if (!error)
         error = number_processes(m);
     if (!error)
@@ -571,7 +645,7 @@ static int make_events(struct making *m)
 int tptrace_list_finish(struct tptrace_list *list, struct tptrace_run *run,
                         struct tp_event_list *events)
 {
-    struct making m = {.list = list, .events = events, .start_ns = run->start_ns};
+    struct making m = {.list = list, .events = events, .run = run, .start_ns = run->start_ns};
 
     if (list->count + list->work_count + list->memory_count + events->count >= TP_NO_EVENT / 2)
         return -TP_ELIMIT;

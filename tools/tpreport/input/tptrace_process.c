@@ -384,7 +384,7 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     for (size_t i = 0; i < p->meta.total_count && error >= 0; i++) {
         struct tptrace_track *track;
         if (p->meta.totals[i].slots)
-            error = tptrace_tracks_find(&p->tracks, p->meta.totals[i].track, &track);
+            error = tptrace_process_find_track(p, p->meta.totals[i].track, &track);
     }
     return error < 0 ? error : 0;
 }

@@ -48,7 +48,8 @@ struct tptrace_worker_sums {
     struct tptrace_cuda_cursor cursor;
     struct tptrace_activity_names made; /* of names */
     uint64_t activity_count;            /* numbers them */
-    struct tptrace_cell memory;         /* that no range is credited with */
+    struct tptrace_cell memory;         /* that no range is credited with, by calls of CUDA ... */
+    struct tptrace_cell own_memory;     /* ... and by a framework */
 };
 
 struct tptrace_sums {

@@ -30,11 +30,8 @@ static int tell_call(void *context, const struct tptrace_activity *call, bool ha
     return tptrace_sums_add(w, &member);
 }
 
-static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
+static void add_memory(struct tptrace_cell *cell, int64_t ns, int64_t bytes, uint64_t count)
 {
-    struct tptrace_worker_sums *w = context;
-    struct tptrace_cell *cell = &w->memory;
-
     if (!cell->count || ns < cell->first.start_ns)
         cell->first = (struct tptrace_member_event){.start_ns = ns,
                                                     .end_ns = ns,
@@ -43,6 +40,13 @@ static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
     cell->count += count;
     cell->device += bytes;
     cell->self_device += bytes;
+}
+
+static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
+{
+    struct tptrace_worker_sums *w = context;
+
+    add_memory(&w->memory, ns, bytes, count);
     return 0;
 }
 
@@ -114,6 +118,10 @@ static int take(void *context, const struct tptrace_source *source, const uint64
                                       &sink);
     if (tptrace_is_activity(kind))
         return take_activity(w, source, record);
+    if (kind == TP_EVENT_MEMORY && !tp_stream_innermost(stream))
+        add_memory(&w->own_memory,
+                   tp_clock_ns(&source->process->clock, &w->cursor.process, ticks),
+                   (int64_t)record[5], 1);
     return kind == TP_EVENT_CUDA_MEMORY ? take_memory(w, source, record, ticks, stream) : 0;
 }
 
@@ -138,14 +146,6 @@ static int end_piece(void *context, const struct tptrace_source *source, struct 
         error = tptrace_launches_rest(w->all->launches, source, stream, &sink);
     pthread_mutex_unlock(&w->all->lock);
     return error;
-}
-
-static void begun(void *context, const struct tptrace_source *source, struct tp_stream *stream,
-                  const struct tp_stream_range *range)
-{
-    struct tptrace_worker_sums *w = context;
-
-    tptrace_launches_begun(w->all->launches, source, stream, range);
 }
 
 static void ended(void *context, const struct tptrace_source *source,
@@ -174,7 +174,6 @@ static int merge(void *context, const struct tp_stream_range *into, void **into_
 
 static const struct tptrace_watcher watcher = {.begin_piece = begin_piece,
                                                .end_piece = end_piece,
-                                               .begun = begun,
                                                .ended = ended,
                                                .folded = folded,
                                                .merge = merge};
@@ -187,9 +186,8 @@ void tptrace_sums_cuda_consumer(struct tptrace_consumer *consumer)
 
 /* ---- the end ---- */
 
-static int put_memory(struct tptrace_worker_sums *w, const struct tptrace_worker_sums *from)
+static int put_memory(struct tptrace_worker_sums *w, const struct tptrace_cell *cell)
 {
-    const struct tptrace_cell *cell = &from->memory;
     struct tptrace_member_event member = cell->first;
 
     if (!cell->count)
@@ -211,9 +209,9 @@ int tptrace_sums_cuda_finish(struct tptrace_worker_sums *w)
 
     for (unsigned i = 0; i < sums->count; i++) {
         struct tptrace_worker_sums *other = sums->workers[i];
-        if (!error && !framework)
-            error = put_memory(w, other);
-        other->memory = (struct tptrace_cell){0};
+        if (!error)
+            error = put_memory(w, framework ? &other->own_memory : &other->memory);
+        other->memory = other->own_memory = (struct tptrace_cell){0};
     }
     if (!error && !framework && sums->cuda_memory)
         error = tp_averages_merge(w->averages, sums->cuda_memory);

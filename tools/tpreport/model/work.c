@@ -79,8 +79,17 @@ static void fill_work(const struct tp_event_list *list, const struct tp_function
         .end_ns = tp_work_ns(tp_event_get(event, TP_EVENT_END)),
         .device = event->device_index,
         .stream = event->device_resource_id,
+        .occupancy = -1,
         .event = event,
     };
+    const struct tp_event_launch *launch =
+        event->device_type == TP_DEVICE_CPU
+            ? NULL
+            : tp_event_list_launch(list, (uint32_t)(event - list->events));
+    if (launch) {
+        ret_work->geometry = launch->geometry;
+        ret_work->occupancy = launch->occupancy;
+    }
 }
 
 int tp_work_of_list(const struct tp_event_list *list, uint32_t first, uint32_t end,
