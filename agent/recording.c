@@ -739,7 +739,7 @@ int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count)
             break;
     }
     if (error) {
-        slot_count = TP_RING_SLOTS_MIN * 4;
+        slot_count = reserved < SMALL_SLOTS ? reserved : SMALL_SLOTS;
         error = make_anonymous_ring(live, e, slot_count);
     }
     if (error) {
