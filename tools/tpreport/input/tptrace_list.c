@@ -370,7 +370,8 @@ static int append_range(struct making *m, size_t index)
 
 /* ---- what CUDA did ---- */
 
-/* Waits span work that has rows of its own, and overhead is nobody's: neither counts in sums. */
+/* Waits span work that has rows of its own, and overhead is nobody's: the sums of a table leave
+ * both out. */
 static void set_flags(struct tp_function_event *event, const struct tptrace_work_item *work)
 {
     event->flags = TP_EVENT_NO_FLOPS;
