@@ -23,7 +23,7 @@
 struct caller {
     _Atomic uint32_t writing; /* odd while somebody writes */
     uint32_t runtime;         /* index into handles, + 1; 0: nobody */
-    const struct link_map *map;
+    const void *object;
     char name[NAME_BYTES];
 };
 
@@ -36,15 +36,22 @@ struct found_object {
     unsigned long long reserved[8];
 };
 
+/* Where a caller's code lies. */
+struct object {
+    uintptr_t address;
+    const void *identity; /* not another object's at the same time */
+    const char *name;
+};
+
 static int (*find_object)(void *address, struct found_object *ret_object);
 static _Atomic uint32_t find_object_known;
 
 static struct {
-    const char *begins; /* file name of the library */
+    const char *begins; /* file name of the library; wheels have libcudart-1a2b3c4d.so.11.0 */
     void *_Atomic handles[TP_CUDA_RUNTIMES];
     struct caller callers[CALLERS];
 } libraries[TP_CUDA_LIBRARIES] = {
-    [TP_CUDA_RUNTIME] = {.begins = "libcudart.so"},
+    [TP_CUDA_RUNTIME] = {.begins = "libcudart"},
     [TP_CUDA_DRIVER] = {.begins = "libcuda.so"},
 };
 
@@ -147,40 +154,57 @@ static uint32_t runtime_index(enum tp_cuda_library library, void *handle)
     return 0;
 }
 
-/* The object at an address. Return: NULL where the loader has no index, or none lies there. */
-static const struct link_map *object_at(uintptr_t address)
+static int take_object(struct dl_phdr_info *info, size_t size, void *argument)
 {
-    struct found_object object;
+    struct object *object = argument;
+
+    (void)size;
+    if (!contains(info, object->address))
+        return 0;
+    object->identity = info->dlpi_phdr;
+    object->name = info->dlpi_name;
+    return 1;
+}
+
+/* The object at an address, or a NULL identity. Without the loader's index the slow way. */
+static struct object object_at(uintptr_t address)
+{
+    struct object object = {.address = address};
+    struct found_object found;
 
     if (tp_unlikely(!atomic_load_explicit(&find_object_known, memory_order_acquire))) {
         *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
         atomic_store_explicit(&find_object_known, 1, memory_order_release);
     }
-    if (!find_object || find_object((void *)address, &object))
-        return NULL;
-    return object.map;
+    if (tp_unlikely(!find_object)) {
+        dl_iterate_phdr(take_object, &object);
+    } else if (!find_object((void *)address, &found)) {
+        object.identity = found.map;
+        object.name = found.map->l_name;
+    }
+    return object;
 }
 
-static inline struct caller *line_of(enum tp_cuda_library library, const struct link_map *map)
+static inline struct caller *line_of(enum tp_cuda_library library, const struct object *object)
 {
-    return &libraries[library].callers[((uintptr_t)map >> 6) % CALLERS];
+    return &libraries[library].callers[((uintptr_t)object->identity >> 6) % CALLERS];
 }
 
 /* Instead of whatever was remembered there. */
 static void remember(enum tp_cuda_library library, const struct search *search, uint32_t runtime)
 {
-    const struct link_map *map = object_at(search->address);
-    struct caller *caller = line_of(library, map);
+    struct object object = object_at(search->address);
+    struct caller *caller = line_of(library, &object);
     uint32_t even = atomic_load(&caller->writing) & ~1u;
     struct tp_text text;
 
-    if (!search->found || !map || strlen(map->l_name) >= NAME_BYTES ||
+    if (!search->found || !object.identity || strlen(object.name) >= NAME_BYTES ||
         !atomic_compare_exchange_strong(&caller->writing, &even, even + 1))
         return;
     caller->runtime = runtime;
-    caller->map = map;
+    caller->object = object.identity;
     tp_text_init(&text, caller->name, sizeof(caller->name));
-    tp_text_string(&text, map->l_name);
+    tp_text_string(&text, object.name);
     atomic_store_explicit(&caller->writing, even + 2, memory_order_release);
 }
 
@@ -200,11 +224,12 @@ static uint32_t learn_caller(enum tp_cuda_library library, uintptr_t address, co
 
 static inline uint32_t runtime_of(enum tp_cuda_library library, uintptr_t address)
 {
-    const struct link_map *map = object_at(address);
-    const struct caller *caller = line_of(library, map);
+    struct object object = object_at(address);
+    const struct caller *caller = line_of(library, &object);
     uint32_t before = atomic_load_explicit(&caller->writing, memory_order_acquire);
 
-    if (!map || !before || before & 1 || caller->map != map || strcmp(caller->name, map->l_name))
+    if (!object.identity || !before || before & 1 || caller->object != object.identity ||
+        strcmp(caller->name, object.name))
         return 0;
     uint32_t runtime = caller->runtime;
     atomic_thread_fence(memory_order_acquire);
