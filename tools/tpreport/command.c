@@ -50,6 +50,8 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     run->options = options;
     run->sort_column = -1;
     int result = choose_view(run, diag);
+    if (!result && options->now && options->command != TP_COMMAND_TREE)
+        result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "--now is for tree");
     if (!result && options->command == TP_COMMAND_KERNELS)
         result = tp_kernels_check(run, diag);
     else if (!result && options->sort_by && options->command == TP_COMMAND_GPU)
@@ -496,7 +498,7 @@ int tp_command_total(struct tp_run *run, struct tp_diag *diag)
 
 int tp_command_tree(struct tp_run *run, struct tp_diag *diag)
 {
-    return tp_command_events(run, diag);
+    return run->options->now ? tp_command_now(run, diag) : tp_command_events(run, diag);
 }
 
 int tp_command_stacks(struct tp_run *run, struct tp_diag *diag)

@@ -48,6 +48,9 @@ void tp_run_fini(struct tp_run *run);
  */
 int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag);
 
+/** tp_command_now - tree --now: of recordings, for their running processes */
+int tp_command_now(struct tp_run *run, struct tp_diag *diag);
+
 /** tp_kernels_check - tp_run_init's part for the kernels command: its sort key, its attribute */
 int tp_kernels_check(struct tp_run *run, struct tp_diag *diag);
 

@@ -99,9 +99,11 @@ struct sim_block {
     struct sim_context *context;
     struct sim_pool *pool; /* of an asynchronous one */
     bool registered;       /* the program's own host memory */
+    bool untold;           /* no record tells of it */
 };
 int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
                         struct sim_stream *stream, uint64_t *ret_address);
+int sim_memory_allocate_untold(uint64_t bytes, uint64_t *ret_address);
 /* An address of the current device that nobody else gets, told to nobody. */
 int sim_memory_reserve(uint64_t bytes, uint64_t *ret_address);
 int sim_memory_release(uint64_t address, struct sim_stream *stream);

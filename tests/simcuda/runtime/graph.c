@@ -130,20 +130,27 @@ ENTRY(cudaGraphAddMemFreeNode, NODE_PARAMETERS, void *address)
     END(driver.cuGraphAddMemFreeNode(NODE_ARGUMENTS, WORD(address)));
 }
 
+static int depend(struct sim_graph *graph, const void *from, const void *to, size_t count)
+{
+    BEGIN(API(cudaGraphAddDependencies), WORD(graph), WORD(from), WORD(to), count);
+    END(driver.cuGraphAddDependencies(graph, from, to, count));
+}
+
 /* From 13 on with edge data before the count. */
 #if SIM_RUNTIME_VERSION >= 13000
 ENTRY(cudaGraphAddDependencies, struct sim_graph *graph, const void *from, const void *to,
       const void *edges, size_t count)
 {
     (void)edges;
+    return depend(graph, from, to, count);
+}
 #else
 ENTRY(cudaGraphAddDependencies, struct sim_graph *graph, const void *from, const void *to,
       size_t count)
 {
-#endif
-    BEGIN(API(cudaGraphAddDependencies), WORD(graph), WORD(from), WORD(to), count);
-    END(driver.cuGraphAddDependencies(graph, from, to, count));
+    return depend(graph, from, to, count);
 }
+#endif
 
 ENTRY(cudaGraphGetNodes, struct sim_graph *graph, struct sim_node **nodes, size_t *count)
 {

@@ -100,6 +100,15 @@ int tptrace_info(const char *path, const struct tp_selection *selection, bool js
 int tptrace_check(const char *path, const struct tp_selection *selection, struct tp_buffer *out,
                   bool *ret_cut, struct tp_diag *diag);
 
+/**
+ * tptrace_now - what each thread of the processes that have not ended is inside, and since when
+ *
+ * As text or as JSON. Only the last block of each thread and the rings are read; nothing is
+ * stopped.
+ */
+int tptrace_now(const char *path, const struct tp_selection *selection, bool json,
+                struct tp_buffer *out, bool *ret_cut, struct tp_diag *diag);
+
 /** tptrace_state_name - "ended", "died", "running" */
 const char *tptrace_state_name(enum tptrace_state state);
 

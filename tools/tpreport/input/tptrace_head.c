@@ -183,6 +183,14 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     }
 }
 
+static bool evicted_for_space(const struct tptrace_meta *meta)
+{
+    for (size_t i = 0; i < meta->eviction_count; i++)
+        if (meta->evictions[i].for_space)
+            return true;
+    return false;
+}
+
 static void loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
@@ -190,7 +198,9 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->lost_records, "records lost: they found no room");
     drop_lines(head, member);
     count_line(head, member, t->evicted_slots,
-               "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
+               evicted_for_space(&member->process.meta)
+                   ? "slots evicted to leave space on the disk (TPAGENT_MIN_FREE)"
+                   : "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
     count_line(head, member, t->missing_slots, "slots missing");
     count_line(head, member, t->damaged_blocks, "damaged blocks left out");
     count_line(head, member, t->damaged_bytes, "damaged bytes passed over");

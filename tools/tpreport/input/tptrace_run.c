@@ -445,7 +445,8 @@ static int read_records(struct tptrace_run *run, struct tptrace_member *member,
     if (error)
         return error;
     note_names(member, names, &diag);
-    error = stream_member(run, member, options, names, consumers, first_ordinal);
+    error = options->instead ? options->instead(options->instead_context, member, names)
+                             : stream_member(run, member, options, names, consumers, first_ordinal);
     member->names_unknown = tptrace_names_unknown(names);
     tptrace_names_close(names);
     size_t cursor = 0;

@@ -66,6 +66,11 @@ struct tptrace_run_options {
     bool verify;          /* as in struct tptrace_stream_options */
     unsigned workers;     /* 0: as many as there are cores */
     size_t trouble_limit; /* texts kept per process */
+
+    /* Called for each member, open and with its clock fitted, and its records are not read. NULL:
+     * they are. */
+    int (*instead)(void *context, struct tptrace_member *member, struct tptrace_names *names);
+    void *instead_context;
 };
 
 /**
