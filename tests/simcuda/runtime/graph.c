@@ -191,7 +191,7 @@ ENTRY(cudaGraphExecUpdate, struct sim_graph *exec, struct sim_graph *graph, int 
     END(driver.cuGraphExecUpdate_v2(exec, graph, result_info));
 }
 
-static int do_cudaGraphLaunch(struct sim_api api, int per_thread, struct sim_graph *exec,
+static int do_cudaGraphLaunch(struct sim_api api, bool per_thread, struct sim_graph *exec,
                               void *stream)
 {
     BEGIN(api, WORD(exec), WORD(stream));
@@ -199,7 +199,7 @@ static int do_cudaGraphLaunch(struct sim_api api, int per_thread, struct sim_gra
 }
 PAIR(cudaGraphLaunch, _ptsz, (struct sim_graph * exec, void *stream), exec, stream)
 
-static int do_cudaGraphUpload(struct sim_api api, int per_thread, struct sim_graph *exec,
+static int do_cudaGraphUpload(struct sim_api api, bool per_thread, struct sim_graph *exec,
                               void *stream)
 {
     BEGIN(api, WORD(exec), WORD(stream));
@@ -207,14 +207,14 @@ static int do_cudaGraphUpload(struct sim_api api, int per_thread, struct sim_gra
 }
 PAIR(cudaGraphUpload, _ptsz, (struct sim_graph * exec, void *stream), exec, stream)
 
-static int do_cudaStreamBeginCapture(struct sim_api api, int per_thread, void *stream, int mode)
+static int do_cudaStreamBeginCapture(struct sim_api api, bool per_thread, void *stream, int mode)
 {
     BEGIN(api, WORD(stream), WORD(mode));
     END(DRIVER(cuStreamBeginCapture_v2, _ptsz, per_thread)(stream, mode));
 }
 PAIR(cudaStreamBeginCapture, _ptsz, (void *stream, int mode), stream, mode)
 
-static int do_cudaStreamEndCapture(struct sim_api api, int per_thread, void *stream,
+static int do_cudaStreamEndCapture(struct sim_api api, bool per_thread, void *stream,
                                    struct sim_graph **graph)
 {
     BEGIN(api, WORD(stream), WORD(graph));
@@ -222,7 +222,7 @@ static int do_cudaStreamEndCapture(struct sim_api api, int per_thread, void *str
 }
 PAIR(cudaStreamEndCapture, _ptsz, (void *stream, struct sim_graph **graph), stream, graph)
 
-static int do_cudaStreamIsCapturing(struct sim_api api, int per_thread, void *stream, int *status)
+static int do_cudaStreamIsCapturing(struct sim_api api, bool per_thread, void *stream, int *status)
 {
     BEGIN(api, WORD(stream), WORD(status));
     END(DRIVER(cuStreamIsCapturing, _ptsz, per_thread)(stream, status));
