@@ -265,6 +265,18 @@ def test_plugins():
     tap.equal(names, {"_Z5scalePff": 18}, "kernels")
 
 
+def test_two_runtimes():
+    """A call reaches the runtime that its caller needs, whichever was there first."""
+    plugins = [program("libwaits12.so"), program("libwaits13.so")]
+    for order, wanted in ((plugins, "1012\n1013\n"), (plugins[::-1], "1013\n1012\n")):
+        command = [program("plugin_host"), *order]
+        preloaded = ":".join(order)  # both mapped from the first call on
+        for variables in ({}, {"LD_PRELOAD": preloaded}):
+            done = run(command, TPAGENT_CUDA="hooks", LD_LIBRARY_PATH=None, **variables)
+            tap.equal((done.out, done.err), (2 * wanted, ""), "who answered")
+            tap.equal(api_names(done.only), {"cudaDeviceSynchronize": 4}, "calls")
+
+
 def test_looked_up():
     for way in ("auto", "hooks"):
         done = run([program("looked_up")], TPAGENT_CUDA=way)
@@ -351,6 +363,7 @@ def main():
     t.check("switched off", test_off)
     t.check("only named by the variable, not preloaded", test_not_preloaded)
     t.check("plugins closed and opened again, two runtimes", test_plugins)
+    t.check("two runtimes, each for its own callers", test_two_runtimes)
     t.check("CUDA found by dlopen and dlsym, and closed", test_looked_up)
     t.check("a program of nvcc", test_nvcc)
     t.check("NVIDIA's runtime without a driver", test_real_without_driver)
