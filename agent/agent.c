@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "capture.h"
 #include "clock.h"
 #include "drain.h"
 #include "log.h"
@@ -298,6 +299,7 @@ tp_agent_start(int argc, char **argv, char **environment)
     tp_clock_read(&tp_agent.first_pair, 16);
     pthread_atfork(NULL, NULL, after_fork_in_child);
     tell_children();
+    tp_capture_start(tp_agent.config.capture == TP_CAPTURE_ALWAYS);
     tp_sources_start(&tp_agent.config);
     if (tp_agent.root || program_matches(tp_agent.config.programs)) {
         int error = open_instance(tp_agent.live);

@@ -45,7 +45,7 @@ static inline bool tp_record_is_open(unsigned class_)
 {
     const struct tp_thread *t = tp_tls.thread;
 
-    return t && t->depth[class_] && !t->skip[class_];
+    return t && t->depth[class_] && !t->skip[class_] && !tp_thread_is_unwanted(t, class_);
 }
 
 /** tp_next_range_id - a number that no start/end range of this process has, never 0 */

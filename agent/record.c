@@ -26,8 +26,9 @@ static void set_careful(struct tp_thread *t)
 
     atomic_store_explicit(&t->careful, 0, memory_order_seq_cst);
     for (unsigned i = 0; i < TP_CLASS_END; i++)
-        skipped |= t->skip[i];
-    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) || is_over())
+        skipped |= t->skip[i] | t->unwanted[i];
+    if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) || is_over() ||
+        !tp_capture_is_open())
         atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
@@ -131,11 +132,10 @@ static void wait_for_room(struct tp_thread *t, unsigned slots, bool may_drain)
 
 static void write_slots(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
 {
-    if (record->slots == 2) {
-        uint64_t *second = t->slots + ((t->cursor + 1) & t->mask) * TP_SLOT_WORDS;
-        for (int i = 0; i < TP_SLOT_WORDS; i++)
-            second[i] = record->words[i];
-    }
+    if (record->slots >= 2)
+        tp_slot(t, t->cursor + 1, record->words);
+    for (unsigned i = 2; i < record->slots; i++)
+        tp_slot(t, t->cursor + i, record->more + (i - 2) * TP_SLOT_WORDS);
     tp_slot0(t, t->cursor, record->kind, ticks, record->argument);
     tp_publish(t, t->cursor + record->slots);
 }
@@ -155,6 +155,25 @@ static void write_lost(struct tp_thread *t, uint64_t ticks)
     atomic_fetch_sub_explicit(&t->lost_count, count, memory_order_relaxed);
 }
 
+/*
+ * Outside of the capture window: not wanted, so not lost. Ranges that began in the window end as
+ * usual. What is left out is a run of ranges at one depth; a second run, at another depth, while
+ * the first is open is written all the same: one run is what the counters can keep apart.
+ */
+static bool leave_out(struct tp_thread *t, const struct tp_record *record)
+{
+    unsigned class_ = record->class_;
+
+    if (record->role != TP_ROLE_BEGIN)
+        return true;
+    if (!t->unwanted[class_])
+        t->unwanted_at[class_] = t->depth[class_];
+    if (t->unwanted_at[class_] != t->depth[class_])
+        return false;
+    t->unwanted[class_]++;
+    return true;
+}
+
 /* A begin or a point record. */
 static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, uint64_t ticks)
 {
@@ -164,6 +183,10 @@ static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, u
     if (begin && t->skip[record->class_]) {
         t->skip[record->class_]++;
         count_lost(t, record, ticks);
+        return false;
+    }
+    if (!tp_capture_is_open() && !tp_tls.any_window && leave_out(t, record)) {
+        set_careful(t);
         return false;
     }
     if (t->cursor + t->open + need + TP_RECORD_RESERVE >= t->limit) {
@@ -193,6 +216,11 @@ static bool write_end(struct tp_thread *t, const struct tp_record *record, uint6
     if (t->skip[record->class_]) {
         t->skip[record->class_]--;
         count_lost(t, record, ticks);
+        return true;
+    }
+    if (tp_thread_is_unwanted(t, record->class_)) {
+        t->unwanted[record->class_]--;
+        set_careful(t);
         return true;
     }
     if (!t->depth[record->class_])
@@ -230,7 +258,8 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
     struct tp_thread *t = tp_tls.thread;
     bool result;
 
-    if ((!t || !t->slots) && (record->role == TP_ROLE_END || !(t = tp_thread_attach())))
+    if ((!t || !t->slots) &&
+        (record->role == TP_ROLE_END || !tp_capture_is_open() || !(t = tp_thread_attach())))
         return false;
     if (t->busy)
         return refuse_nested(t, record, ticks);
@@ -243,6 +272,48 @@ bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
         result = false;
     else
         result = write_or_drop(t, record, ticks);
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+    return result;
+}
+
+static bool wait_for(struct tp_thread *t, unsigned slots, uint64_t wait_ns)
+{
+    struct tp_live *live = tp_agent.live;
+    uint64_t until_ns = wait_ns ? tp_os_monotonic_ns() + wait_ns : 0;
+
+    while (!is_over()) {
+        look_again(t, wait_ns != 0);
+        if (room_for(t, slots))
+            return true;
+        if (!wait_ns || tp_os_monotonic_ns() >= until_ns)
+            return false;
+        if (atomic_load(&live->state) == TP_LIVE)
+            tp_drain_wake(live);
+        else
+            drain_somewhere(live);
+        if (room_for(t, slots))
+            return true;
+        _Atomic uint32_t never = 0;
+        tp_os_wait(&never, 0, 1000000);
+    }
+    return false;
+}
+
+bool tp_record_room(unsigned slots, uint64_t wait_ns)
+{
+    struct tp_thread *t;
+
+    if (tp_fast(&t, slots))
+        return true;
+    if ((!t || !t->slots) && !(t = tp_thread_attach()))
+        return false;
+    if (t->busy || is_over())
+        return false;
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    slots += 2; /* a `lost` record may be due before it */
+    bool result = room_for(t, slots) || wait_for(t, slots, wait_ns);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
     return result;

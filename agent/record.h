@@ -11,6 +11,7 @@
  * end are dropped (skip[]), ends included: a loss never mispairs what is above it.
  */
 
+#include "capture.h"
 #include "clock.h"
 #include "event/names.h"
 #include "thread.h"
@@ -34,11 +35,23 @@ struct tp_op_details {       /* all zero = unknown, but for sequence_nr */
 struct tp_record {
     uint8_t kind, class_, role, slots;
     uint32_t argument;
-    uint64_t words[4]; /* of slot 1 */
+    uint64_t words[4];    /* of slot 1 */
+    const uint64_t *more; /* of slots 2 and on; NULL where there are none */
 };
+
+#define TP_RECORD_SLOTS_MAX 4u
 
 /* The slow ways: no control block, no room, something skipped, nested in a signal handler. */
 bool tp_record_slow(const struct tp_record *record, uint64_t ticks);
+
+/**
+ * tp_record_room - make sure that a record of @slots slots finds room in the calling thread's ring
+ * @wait_ns: how long the thread may wait for the drain; 0 on a thread of the program, always
+ *
+ * Context: hook; a thread that may wait: not in a signal handler, no lock held that the drain
+ * takes. Return: false: the record would be lost. Nothing is counted.
+ */
+bool tp_record_room(unsigned slots, uint64_t wait_ns);
 
 /** tp_intern - the id of a name, made at first sight. Return: an id; TP_NAME_NO_ROOM or
  * TP_NAME_TOO_MANY when there is no room. */
@@ -61,6 +74,12 @@ static inline __attribute__((always_inline)) void tp_slot0(const struct tp_threa
     slot[1] = tp_tls.alloc_calls << 32 | argument;
     slot[2] = tp_tls.allocated_bytes;
     slot[3] = tp_tls.freed_bytes;
+}
+
+static inline __attribute__((always_inline)) void tp_slot(const struct tp_thread *t,
+                                                          uint64_t number, const uint64_t *words)
+{
+    __builtin_memcpy(t->slots + (number & t->mask) * TP_SLOT_WORDS, words, TP_SLOT_BYTES);
 }
 
 static inline __attribute__((always_inline)) void tp_publish(struct tp_thread *t, uint64_t cursor)
@@ -112,21 +131,45 @@ static inline __attribute__((always_inline)) bool tp_record_begin(unsigned kind,
     return true;
 }
 
-/** tp_record_end - the end of the innermost open range of @class_. Return: false when none is open.
+/** tp_record_short - a one-slot point record: @kind with @argument. Return: whether it was written.
  */
-static inline __attribute__((always_inline)) bool tp_record_end(unsigned kind, unsigned class_)
+static inline __attribute__((always_inline)) bool tp_record_short(unsigned kind, uint32_t argument)
+{
+    struct tp_thread *t;
+
+    if (!tp_fast(&t, 1)) {
+        const struct tp_record record = {
+            .kind = (uint8_t)kind, .role = TP_ROLE_POINT, .slots = 1, .argument = argument};
+        return tp_record_slow(&record, tp_ticks());
+    }
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    tp_slot0(t, t->cursor, kind, tp_ticks(), argument);
+    tp_publish(t, t->cursor + 1);
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+    return true;
+}
+
+/** tp_record_end_with - the end of the innermost open range of @class_, with @argument. Return:
+ * false when none is open. */
+static inline __attribute__((always_inline)) bool tp_record_end_with(unsigned kind, unsigned class_,
+                                                                     uint32_t argument)
 {
     uint64_t ticks = tp_ticks();
     struct tp_thread *t = tp_tls.thread;
 
     if (tp_unlikely(!t || !t->slots || t->busy || tp_is_careful(t) || !t->depth[class_])) {
-        struct tp_record record = {
-            .kind = (uint8_t)kind, .class_ = (uint8_t)class_, .role = TP_ROLE_END, .slots = 1};
+        struct tp_record record = {.kind = (uint8_t)kind,
+                                   .class_ = (uint8_t)class_,
+                                   .role = TP_ROLE_END,
+                                   .slots = 1,
+                                   .argument = argument};
         return tp_record_slow(&record, ticks);
     }
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
-    tp_slot0(t, t->cursor, kind, ticks, 0);
+    tp_slot0(t, t->cursor, kind, ticks, argument);
     t->open--;
     t->depth[class_]--;
     tp_publish(t, t->cursor + 1);
@@ -135,29 +178,43 @@ static inline __attribute__((always_inline)) bool tp_record_end(unsigned kind, u
     return true;
 }
 
-/** tp_record_write - any record of two slots. Return: whether it was written. */
-static inline __attribute__((always_inline)) bool tp_record_write(const struct tp_record *record)
+static inline __attribute__((always_inline)) bool tp_record_end(unsigned kind, unsigned class_)
+{
+    return tp_record_end_with(kind, class_, 0);
+}
+
+/**
+ * tp_record_write_at - any record of two slots or more
+ * @ticks: its time; not before that of the thread's last record
+ * Return: whether it was written.
+ */
+static inline __attribute__((always_inline)) bool tp_record_write_at(const struct tp_record *record,
+                                                                     uint64_t ticks)
 {
     struct tp_thread *t;
 
-    if (!tp_fast(&t, 2))
-        return tp_record_slow(record, tp_ticks());
+    if (!tp_fast(&t, record->slots))
+        return tp_record_slow(record, ticks);
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
-    uint64_t *second = t->slots + ((t->cursor + 1) & t->mask) * TP_SLOT_WORDS;
-    second[0] = record->words[0];
-    second[1] = record->words[1];
-    second[2] = record->words[2];
-    second[3] = record->words[3];
+    tp_slot(t, t->cursor + 1, record->words);
+    for (unsigned i = 2; i < record->slots; i++)
+        tp_slot(t, t->cursor + i, record->more + (i - 2) * TP_SLOT_WORDS);
     if (record->role == TP_ROLE_BEGIN) {
         t->open++;
         t->depth[record->class_]++;
     }
-    tp_slot0(t, t->cursor, record->kind, tp_ticks(), record->argument);
-    tp_publish(t, t->cursor + 2);
+    tp_slot0(t, t->cursor, record->kind, ticks, record->argument);
+    tp_publish(t, t->cursor + record->slots);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
     return true;
+}
+
+/** tp_record_write - the same, now. Return: whether it was written. */
+static inline __attribute__((always_inline)) bool tp_record_write(const struct tp_record *record)
+{
+    return tp_record_write_at(record, tp_ticks());
 }
 
 /** tp_record_op_begin, tp_record_op_end - a framework's operator; @name is of kind TP_NAME_OPERATOR
@@ -189,7 +246,7 @@ static inline uint32_t tp_record_depth(unsigned class_)
 {
     const struct tp_thread *t = tp_tls.thread;
 
-    return t ? t->depth[class_] + t->skip[class_] : 0;
+    return t ? t->depth[class_] + t->skip[class_] + t->unwanted[class_] : 0;
 }
 
 #endif

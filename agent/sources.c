@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "capture.h"
 #include "log.h"
 #include "notes.h"
 
@@ -167,4 +168,5 @@ void tp_sources_report(struct tp_text *text, bool all)
         tp_text_string(text, "}\n");
     }
     tp_notes_report(text, all);
+    tp_capture_report(text, all);
 }

@@ -5,6 +5,7 @@
 
 #include "agent.h"
 #include "base/os.h"
+#include "capture.h"
 #include "drain.h"
 #include "recording.h"
 
@@ -30,6 +31,7 @@ static struct tp_thread *claim_block(struct tp_live *live)
         struct tp_thread *t = &live->threads[index];
         if (!atomic_compare_exchange_strong(&t->state, &free, TP_THREAD_USED))
             continue;
+        atomic_store(&t->careful, !tp_capture_is_open());
         t->index = index;
         t->tid = tp_os_tid();
         t->track = 1 + atomic_fetch_add(&live->next_track, 1);

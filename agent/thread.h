@@ -36,9 +36,11 @@ struct tp_thread {
     uint8_t busy;  /* between the first and the last store of a record */
     _Atomic uint8_t
         careful; /* skip or lost is not zero, or no ring: every record goes the slow way */
-    volatile uint16_t nested_in_a_row; /* records refused because busy was set */
-    uint32_t depth[TP_CLASS_END];      /* open by class */
-    uint32_t skip[TP_CLASS_END];       /* begins dropped and not yet ended, by class */
+    volatile uint16_t nested_in_a_row;  /* records refused because busy was set */
+    uint32_t depth[TP_CLASS_END];       /* open by class */
+    uint32_t skip[TP_CLASS_END];        /* begins dropped and not yet ended, by class */
+    uint32_t unwanted[TP_CLASS_END];    /* begins outside of the capture window and not yet ended */
+    uint32_t unwanted_at[TP_CLASS_END]; /* depth at which they stand */
 
     /* what the next `lost` record says */
     _Atomic uint64_t lost_count, lost_kinds, lost_name_bytes;
@@ -50,6 +52,14 @@ struct tp_thread {
     _Atomic uint32_t state;            /* enum tp_thread_state */
     struct tp_name_cache *names;
 } __attribute__((aligned(64)));
+
+/** tp_thread_is_unwanted - whether the innermost range of @class_ was left out by the capture
+ * window
+ */
+static inline bool tp_thread_is_unwanted(const struct tp_thread *t, unsigned class_)
+{
+    return t->unwanted[class_] && t->unwanted_at[class_] == t->depth[class_];
+}
 
 enum tp_thread_state { TP_THREAD_FREE, TP_THREAD_USED };
 

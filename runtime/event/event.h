@@ -37,6 +37,7 @@ enum tp_range_class {
     TP_CLASS_NVTX = 2,
     TP_CLASS_ITT = 3,
     TP_CLASS_API = 4,
+    TP_CLASS_CUDA = 5,
     TP_CLASS_END
 };
 

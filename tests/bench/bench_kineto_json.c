@@ -74,15 +74,39 @@ static char *find_entries(struct tp_buffer *text, char **ret_end)
     exit(2);
 }
 
-/* Copies keep their length: a copy's number replaces the leading digits of its External ids only by
- * way of the clock, so ids repeat; work is linked to the first operator with its id. */
+/* The number behind a "ts" that lies between @at and @end; NULL if there is none. */
+static char *find_time(char *at, char *end)
+{
+    static const char mark[] = "\"ts\":";
+
+    at = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1);
+    if (at)
+        at += sizeof(mark) - 1;
+    while (at && *at == ' ')
+        at++;
+    return at && *at >= '0' && *at <= '9' ? at : NULL;
+}
+
+/* Entries, a second later for each copy. Ids repeat: work is linked to the first operator with its
+ * id. */
+static void copy_entries(char *begin, char *end, int copy, struct tp_buffer *out)
+{
+    char *at = begin, *behind;
+
+    for (char *time; (time = find_time(at, end)); at = behind) {
+        tp_buffer_bytes(out, at, (size_t)(time - at));
+        tp_buffer_format(out, "%llu", strtoull(time, &behind, 10) + copy * 1000000ull);
+    }
+    tp_buffer_bytes(out, at, (size_t)(end - at));
+}
+
 static void repeat(struct tp_buffer *text, int copies, struct tp_buffer *out)
 {
     char *end, *begin = find_entries(text, &end);
 
     tp_buffer_bytes(out, text->bytes, (size_t)(begin - text->bytes));
     for (int i = 0; i < copies; i++) {
-        tp_buffer_bytes(out, begin, (size_t)(end - begin));
+        copy_entries(begin, end, i, out);
         if (i + 1 < copies)
             tp_buffer_char(out, ',');
     }

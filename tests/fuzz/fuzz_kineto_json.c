@@ -34,13 +34,14 @@ static void show_events(const struct tp_event_list *list)
     show(&report, TP_VIEW_ROWS, "json");
     show(&report, TP_VIEW_TREE, "text");
     show(&report, TP_VIEW_TREE_COMPACT, "text");
+    show(&report, TP_VIEW_STACKS, "folded");
     tp_report_fini(&report);
 }
 
 static void show_averages(const struct tp_event_list *list)
 {
-    struct tp_averages_options group = {.group_by_input_shapes = true,
-                                        .include_python_functions = true};
+    struct tp_averages_options group = {
+        .group_by_input_shapes = true, .group_by_stack_n = 3, .include_python_functions = true};
     struct tp_average *rows;
     struct tp_report report;
     size_t count;
@@ -80,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tp_event_list_init(&list, &strings, &stacks);
     list.keeps_details = size % 3 == 0;
     list.with_flops = size % 2;
+    list.stacks_wanted = size % 5 ? TP_STACKS_DERIVED : TP_STACKS_AS_RECORDED;
     int result = parse(data, size, &list, &diag);
     if (!result)
         result = tp_tree_build(&list, &diag);

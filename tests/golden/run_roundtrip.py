@@ -31,7 +31,7 @@ def run(program, words, path):
 
 
 def check(program, path, folder):
-    first = run(program, ["events", "--format=json"], path)
+    first = run(program, ["events", "--stacks", "--format=json"], path)  # all that there is
     if first.returncode == 1:  # a case for an error
         return None if first.stderr else "no error"
     copy = pathlib.Path(folder) / "events.json"
@@ -40,6 +40,7 @@ def check(program, path, folder):
     if second.stdout != first.stdout:
         return f"events differ: {second.stderr.decode()}"
     for words in REPORTS:
+        words = [*words, "--stacks"]
         if run(program, words, path).stdout != run(program, words, copy).stdout:
             return f"{' '.join(words)} differs"
     return None

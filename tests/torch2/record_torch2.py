@@ -82,6 +82,7 @@ RECORDINGS = {
     "plain": {},
     "python": {"with_stack": True},
     "overload": {"experimental_config": _ExperimentalConfig(capture_overload_names=True)},
+    "stack": {"with_stack": True, "experimental_config": _ExperimentalConfig(verbose=True)},
 }
 # Arguments of key_averages and of table for each recording; the file names say the same.
 TABLES = {
@@ -91,6 +92,11 @@ TABLES = {
     "shapes": ({"group_by_input_shape": True}, {"row_limit": -1}),
     "overload": ({"group_by_overload_name": True}, {"row_limit": -1}),
     "python": ({"include_python_functions": True}, {"row_limit": -1}),
+    "stack-3": ({"group_by_stack_n": 3}, {"row_limit": -1}),
+    "stack-all": (
+        {"group_by_stack_n": 1000, "group_by_input_shape": True},
+        {"row_limit": -1, "max_src_column_width": 40},
+    ),
 }
 
 
@@ -126,12 +132,16 @@ def main():
                 str(place / "trace.json.gz" if recording == "python" else place / "trace.json")
             )
             for table, (groups, arguments) in TABLES.items():
+                if "stack" in table and recording != "stack":
+                    continue
                 (place / f"{table}.txt").write_text(
                     profiler.key_averages(**groups).table(**arguments)
                 )
             (place / "events.txt").write_text(
                 profiler.events().table(row_limit=-1, top_level_events_only=True)
             )
+            if recording == "stack":
+                profiler.export_stacks(str(place / "stacks.txt"), "self_cpu_time_total")
     (folder / "meta.json").write_text(json.dumps({"torch": torch.__version__, "tables": TABLES}))
 
 

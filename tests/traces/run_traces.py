@@ -163,6 +163,38 @@ def check_gpu_timeline(program, path):
     )
 
 
+def check_stacks(program, path):
+    """Operators have the Python calls around them as their stack, of which a report can group."""
+    calls = [
+        (e["tid"], float(e["ts"]), float(e["ts"]) + float(e["dur"]), e["name"])
+        for e in entries(path)
+        if e.get("cat") == "python_function"
+    ]
+    rows = report(program, "events", "--stacks", "--format=json", path)
+    operators = [r for r in rows if r["activity_type"] == "cpu_op" and r["scope"] == 0]
+    base = next(float(e["ts"]) for e in entries(path) if e["name"].startswith("Iteration Start"))
+    for row in operators:
+        start, end = row["start_us"] + base, row["end_us"] + base
+        around = [
+            call
+            for call in calls
+            if call[0] == row["thread"] and call[1] <= start + 1e-3 and end <= call[2] + 1e-3
+        ]
+        around.sort(key=lambda call: (call[1], -call[2]), reverse=True)
+        assert row["stack"] == [call[3] for call in around], row
+    assert sum(len(r["stack"]) > 5 for r in operators) > 100
+    groups = report(program, "--group-by-stack-n=2", "--format=json", path)
+    assert all(len(g["stack"]) <= 2 for g in groups)
+    plain = report(program, "--format=json", path)
+    assert not any(g["stack"] for g in plain)
+    count = {}
+    for group in groups:
+        count[group["key"]] = count.get(group["key"], 0) + group["count"]
+    assert len(groups) > len(plain)
+    for row in plain:
+        assert sum(r["count"] for r in plain if r["key"] == row["key"]) == count[row["key"]], row
+
+
 def main():
     program, tests = sys.argv[1], []
     for name, known in KNOWN.items():
@@ -171,7 +203,7 @@ def main():
         )
         tests.append((f"{name}: sums", check_sums_agree, (program, HERE / name)))
     h100 = HERE / "kineto_h100_bert_small.json.gz"
-    for check in (check_kernel_summary, check_ops_summary, check_gpu_timeline):
+    for check in (check_kernel_summary, check_ops_summary, check_gpu_timeline, check_stacks):
         tests.append((f"{h100.name}: {check.__name__[6:]}", check, (program, h100)))
     failed = 0
     for number, (name, test, arguments) in enumerate(tests, 1):

@@ -296,7 +296,7 @@ void track_put(struct recording_track *t, unsigned kind, uint64_t ticks, uint32_
     slot[2] = t->allocated;
     slot[3] = t->freed;
     if (words && slots > 1)
-        memcpy(slot + TP_SLOT_WORDS, words, TP_SLOT_BYTES);
+        memcpy(slot + TP_SLOT_WORDS, words, (slots - 1) * TP_SLOT_BYTES);
     keep_open(t, kind, slot);
     t->slot_count += slots;
     t->ticks = ticks;

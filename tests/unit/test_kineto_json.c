@@ -19,7 +19,8 @@ struct loaded {
 
 static const struct tp_selection everything;
 
-static void load(struct loaded *l, const char *json, const struct tp_selection *selection)
+static void load_as(struct loaded *l, const char *json, const struct tp_selection *selection,
+                    enum tp_stacks_wanted stacks)
 {
     char *text = strdup(json);
 
@@ -27,9 +28,15 @@ static void load(struct loaded *l, const char *json, const struct tp_selection *
         *p = *p == '\'' ? '"' : *p;
     ck_assert_int_eq(fixture_parse(&l->f, "[]"), 0);
     l->f.list.keeps_details = true;
+    l->f.list.stacks_wanted = stacks;
     l->input = (struct tp_input){.selection = selection ? selection : &everything, .fd = -1};
     l->result = tp_kineto_json_parse(&l->input, text, strlen(text), &l->f.list, &l->f.diag);
     free(text);
+}
+
+static void load(struct loaded *l, const char *json, const struct tp_selection *selection)
+{
+    load_as(l, json, selection, TP_STACKS_AS_RECORDED);
 }
 
 static struct loaded good(const char *json)
@@ -219,6 +226,40 @@ START_TEST(work_is_linked_by_external_id)
 }
 END_TEST
 
+START_TEST(equal_ids_are_joined_without_comparing_all_with_all)
+{
+    enum { COUNT = 20000 };
+    struct tp_buffer json = {0};
+    struct loaded l;
+
+    tp_buffer_char(&json, '[');
+    for (int i = 0; i < COUNT; i++) {
+        tp_buffer_format(&json,
+                         "{'ph':'X','cat':'cpu_op','name':'op','tid':1,'ts':%d,'dur':1,'args':"
+                         "{'External id':7,'Sequence number':3,'Fwd thread id':1,'Call stack':'f'}}"
+                         ",{'ph':'X','cat':'kernel','name':'k','ts':%d,'dur':1,'args':"
+                         "{'External id':7,'correlation':8}},",
+                         i, i);
+        tp_buffer_format(&json,
+                         "{'ph':'s','id':1,'name':'fwdbwd','tid':1,'ts':%d},"
+                         "{'ph':'f','id':1,'name':'fwdbwd','tid':1,'ts':%d},",
+                         i, i);
+    }
+    tp_buffer_string(&json, "{'ph':'M'}]");
+    tp_buffer_char(&json, '\0');
+    load(&l, json.bytes, NULL);
+    ck_assert_msg(l.result == 0, "%s", l.f.diag.text);
+    ck_assert_int_eq(tp_tree_build(&l.f.list, &l.f.diag), 0);
+    ck_assert_int_eq(tp_tree_times(&l.f.list, &l.f.diag), 0);
+    ck_assert_uint_eq(l.f.list.count, 2 * COUNT);
+    ck_assert_uint_eq(l.f.list.kernel_count, COUNT); /* all operators share them */
+    ck_assert_double_eq(
+        tp_number_to_double(tp_event_get(&l.f.list.events[0], TP_EVENT_SELF_DEVICE_TIME)), COUNT);
+    tp_buffer_fini(&json);
+    fixture_fini(&l.f);
+}
+END_TEST
+
 START_TEST(calls_move_to_their_operators_thread_and_filtered_operators_count)
 {
     struct loaded l = good(TRACE(
@@ -303,6 +344,130 @@ START_TEST(backward_scope_follows_from_the_forward_thread)
     ck_assert_int_eq(l.f.list.events[2].scope, 0);
     ck_assert_int_eq(l.f.list.events[2].sequence_nr, -1);
     fixture_fini(&l.f);
+}
+END_TEST
+
+/* ---- stacks ---- */
+
+static void load_deriving(struct loaded *l, const char *json)
+{
+    load_as(l, json, NULL, TP_STACKS_DERIVED);
+    ck_assert_msg(l->result == 0, "%s", l->f.diag.text);
+}
+
+/* Of each event in list order: its name and its frames, innermost first. */
+static void assert_stacks(struct loaded *l, const char *expected)
+{
+    struct tp_buffer text = {0};
+
+    for (uint32_t i = 0; i < l->f.list.count; i++) {
+        uint32_t stack = l->f.list.events[i].stack;
+        tp_buffer_format(&text, "%s%s[", i ? " " : "", name_of(l, i));
+        for (uint32_t n = 0; n < tp_stacks_count(&l->f.stacks, stack); n++)
+            tp_buffer_format(
+                &text, "%s%s", n ? "," : "",
+                tp_strings_get(&l->f.strings, tp_stacks_frames(&l->f.stacks, stack)[n])->bytes);
+        tp_buffer_char(&text, ']');
+    }
+    tp_buffer_char(&text, '\0');
+    ck_assert_str_eq(text.bytes, expected);
+    tp_buffer_fini(&text);
+}
+
+START_TEST(call_stacks_are_lists_of_frames)
+{
+    struct loaded l = good(TRACE(X("cpu_op", "new", "1", "9", ARGS("'Call stack':'g;f;'")) "," X(
+        "cpu_op", "old", "20", "9",
+        ARGS("'Call stack':'torch/autograd/__init__(9): "
+             "backward;f'")) "," X("python_function", "none", "30", "1",
+                                   ARGS("'Call stack':''")) "," X("python_function", "odd", "40",
+                                                                  "1", ARGS("'Call stack':7"))));
+
+    assert_stacks(&l, "new[g,f] old[f] none[] odd[]"); /* less the profiler's own frames */
+    fixture_fini(&l.f);
+}
+END_TEST
+
+#define NESTED                                                                                     \
+    TRACE(X("python_function", "f", "0", "100",                                                    \
+            "") "," X("python_function", "g", "10", "50",                                          \
+                      "") "," X("cpu_op", "op", "20", "10",                                        \
+                                "") "," X("cpu_op", "late", "60", "10",                            \
+                                          "") "," X("python_function", "f", "80", "10",            \
+                                                    "") "," X("cpu_op", "deep", "81", "2", ""))
+
+START_TEST(nested_python_calls_are_stacks_on_demand)
+{
+    struct loaded l = good(NESTED);
+
+    assert_stacks(&l, "f[] g[] op[] late[] f[] deep[]");
+    fixture_fini(&l.f);
+    load_deriving(&l, NESTED); /* an event at the end of another is outside */
+    assert_stacks(&l, "f[] g[f] op[g,f] late[f] f[f] deep[f,f]");
+    fixture_fini(&l.f);
+}
+END_TEST
+
+#define OP(tid, name, ts, args)                                                                    \
+    "{'ph':'X','cat':'cpu_op','name':'" name "','tid':" tid ",'ts':" ts ",'dur':5,'args':{" args   \
+    "}},"
+#define FLOW(phase, id, tid, ts)                                                                   \
+    "{'ph':'" phase "','id':" id ",'name':'fwdbwd','cat':'fwdbwd','tid':" tid ",'ts':" ts "},"
+
+START_TEST(arrows_tell_the_forward_thread)
+{
+    struct loaded l = good(TRACE(
+        OP("70", "A", "0", "'Sequence number':1,'Call stack':'a'")
+            OP("80", "B", "1", "'Sequence number':1,'Call stack':'b'")
+                OP("90", "ABackward", "20", "'Sequence number':1,'Fwd thread id':2")
+                    OP("90", "BBackward", "30", "'Sequence number':1,'Fwd thread id':1")
+                        OP("90", "torch::autograd::AccumulateGrad", "40", "'Call stack':'engine'")
+                            FLOW("s", "5", "70", "0") FLOW("f", "5", "90", "20")
+                                FLOW("f", "6", "90", "30") FLOW("s", "6", "80", "1") "{}"));
+
+    ck_assert_int_eq(tp_tree_build(&l.f.list, &l.f.diag), 0);
+    assert_stacks(&l, "A[a] B[b] ABackward[a] BBackward[b] torch::autograd::AccumulateGrad[]");
+    fixture_fini(&l.f);
+}
+END_TEST
+
+START_TEST(without_arrows_one_forward_thread_is_the_one)
+{
+    struct loaded l = good(TRACE(OP("70", "A", "0", "'Sequence number':1,'Call stack':'a'") OP(
+        "90", "ABackward", "20", "'Sequence number':1,'Fwd thread id':1") "{}"));
+
+    ck_assert_int_eq(tp_tree_build(&l.f.list, &l.f.diag), 0);
+    assert_stacks(&l, "A[a] ABackward[a]");
+    fixture_fini(&l.f);
+}
+END_TEST
+
+START_TEST(very_deep_stacks_are_cut_and_counted)
+{
+    enum { DEPTH = 3000 };
+    struct tp_buffer json = {0};
+    struct loaded l;
+
+    tp_buffer_char(&json, '[');
+    for (int i = 0; i < DEPTH; i++)
+        tp_buffer_format(&json, "{'ph':'X','cat':'python_function','name':'f%d','ts':%d,'dur':%d},",
+                         i, i, 10000 - 2 * i);
+    tp_buffer_string(&json, X("cpu_op", "op", "4000", "1", "") "]");
+    tp_buffer_char(&json, '\0');
+    load_deriving(&l, json.bytes);
+    uint32_t stack = 0, most = 0;
+    for (uint32_t i = 0; i < l.f.list.count; i++) {
+        uint32_t count = tp_stacks_count(&l.f.stacks, l.f.list.events[i].stack);
+        most = count > most ? count : most;
+        stack = count == most ? l.f.list.events[i].stack : stack;
+    }
+    ck_assert_uint_eq(most, 1024);
+    ck_assert_str_eq(tp_strings_get(&l.f.strings, tp_stacks_frames(&l.f.stacks, stack)[0])->bytes,
+                     "f2998");
+    ck_assert_uint_gt(l.input.lost_count, 0);
+    ck_assert_ptr_nonnull(strstr(l.input.lost_text, "cut at 1024 frames"));
+    fixture_fini(&l.f);
+    tp_buffer_fini(&json);
 }
 END_TEST
 
@@ -641,13 +806,15 @@ RUN_TESTS("kineto_json", old_and_new_categories_count_and_others_do_not,
           without_any_known_category_all_complete_entries_are_operators,
           the_list_export_keeps_remote_threads, times_may_be_text_and_keep_all_their_digits,
           new_files_count_from_the_profilers_start, entries_without_a_time_are_left_out_and_said,
-          work_is_linked_by_external_id,
+          work_is_linked_by_external_id, equal_ids_are_joined_without_comparing_all_with_all,
           calls_move_to_their_operators_thread_and_filtered_operators_count,
           annotations_on_the_device_lose_their_widening_in_exact_files,
           memory_is_credited_and_the_columns_shown, memory_belongs_to_the_device_of_its_number,
-          backward_scope_follows_from_the_forward_thread, overloads_are_told_from_names,
-          flops_are_counted_when_the_file_or_the_user_wants, details_hold_what_no_report_shows,
-          work_goes_with_its_operator_when_selected,
+          backward_scope_follows_from_the_forward_thread, call_stacks_are_lists_of_frames,
+          nested_python_calls_are_stacks_on_demand, arrows_tell_the_forward_thread,
+          without_arrows_one_forward_thread_is_the_one, very_deep_stacks_are_cut_and_counted,
+          overloads_are_told_from_names, flops_are_counted_when_the_file_or_the_user_wants,
+          details_hold_what_no_report_shows, work_goes_with_its_operator_when_selected,
           a_selection_that_the_file_cannot_serve_is_an_error, a_comma_too_many_is_forgiven,
           a_cut_file_counts_as_far_as_it_goes_and_says_so, errors_say_where_and_what,
           no_changed_byte_crashes_it, depth_and_odd_types_do_no_harm)

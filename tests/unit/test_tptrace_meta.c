@@ -19,6 +19,49 @@ static void parse(struct tptrace_meta *meta, const char *text)
     ck_assert_int_eq(tptrace_meta_parse(meta, text, strlen(text), NULL), 0);
 }
 
+START_TEST(cuda_lines_become_fields)
+{
+    struct tptrace_meta meta;
+
+    parse(&meta,
+          START "{\"t\":\"cuda\",\"mode\":\"hooks\",\"why\":\"held\"}\n"
+                "{\"t\":\"cuda\",\"mode\":\"cupti\",\"library\":\"/l\",\"api\":130001,"
+                "\"clock\":\"ticks\",\"graphs\":\"node\"}\n"
+                "{\"t\":\"cuda_clock\",\"ticks\":7,\"cupti_ns\":8,\"width\":2}\n"
+                "{\"t\":\"cuda_clock\",\"ticks\":7}\n"
+                "{\"t\":\"cuda_device\",\"device\":1,\"name\":\"old\"}\n"
+                "{\"t\":\"cuda_device\",\"device\":1,\"name\":\"X\",\"memory\":5,\"sms\":132,"
+                "\"capability\":[9,0]}\n"
+                "{\"t\":\"cuda_context\",\"context\":3,\"device\":1,\"null_stream\":7}\n"
+                "{\"t\":\"cuda_stream\",\"context\":3,\"stream\":13,\"priority\":-1}\n"
+                "{\"t\":\"cuda_name\",\"object\":\"stream\",\"context\":3,\"id\":13,"
+                "\"name\":\"copies\"}\n"
+                "{\"t\":\"cuda_lost\",\"dropped\":4,\"unknown\":{\"99\":2,\"98\":3}}\n"
+                "{\"t\":\"cuda_lost\",\"dropped\":5,\"no_room\":1,\"unknown\":{\"99\":2,"
+                "\"98\":4},\"until\":77}\n");
+    ck_assert_uint_eq(meta.unknown_lines, 0);
+    ck_assert_uint_eq(meta.damaged_lines, 1);
+    ck_assert(tptrace_cuda_is(&meta.cuda, "cupti"));
+    ck_assert_ptr_null(meta.cuda.why);
+    ck_assert_str_eq(meta.cuda.library, "/l");
+    ck_assert_uint_eq(meta.cuda.api, 130001);
+    ck_assert_uint_eq(meta.cuda.pair_count, 1);
+    ck_assert_uint_eq(meta.cuda.pairs[0].cupti_ns, 8);
+    ck_assert_uint_eq(meta.cuda.device_count, 1);
+    ck_assert_str_eq(tptrace_cuda_find_device(&meta.cuda, 1)->name, "X");
+    ck_assert_uint_eq(meta.cuda.devices[0].major, 9);
+    ck_assert_ptr_null(tptrace_cuda_find_device(&meta.cuda, 0));
+    ck_assert_uint_eq(meta.cuda.contexts[0].null_stream, 7);
+    ck_assert_int_eq(meta.cuda.streams[0].priority, -1);
+    ck_assert_str_eq(meta.cuda.names[0].name, "copies");
+    ck_assert_uint_eq(meta.cuda.dropped, 5);
+    ck_assert_uint_eq(meta.cuda.no_room, 1);
+    ck_assert_uint_eq(meta.cuda.unknown, 6);
+    ck_assert_uint_eq(meta.cuda.until, 77);
+    tptrace_meta_fini(&meta);
+}
+END_TEST
+
 START_TEST(lines_become_fields)
 {
     struct tptrace_meta meta;
@@ -178,9 +221,13 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        lines_become_fields,        torn_last_line_is_ignored,
-        what_is_unknown_is_ignored, endless_lines_are_damage,
-        newer_majors_are_refused,   missing_memory_is_an_error_at_any_place,
+        cuda_lines_become_fields,
+        lines_become_fields,
+        torn_last_line_is_ignored,
+        what_is_unknown_is_ignored,
+        endless_lines_are_damage,
+        newer_majors_are_refused,
+        missing_memory_is_an_error_at_any_place,
     };
     Suite *suite = suite_create("tptrace_meta");
     TCase *tcase = tcase_create("meta");

@@ -18,11 +18,13 @@ struct tp_run {
     struct tp_strings strings;
     struct tp_stacks stacks;
     struct tp_event_list list;
-    struct tp_input *inputs; /* all open */
+    struct tp_trace_context trace; /* beside the list, for who wants it */
+    struct tp_input *inputs;       /* all open */
     int input_count;
     struct tp_progress progress;
     struct tp_buffer notes;         /* lines for stderr: what was lost */
     struct tp_buffer recording;     /* what inputs say of themselves, as JSON; empty: nothing */
+    uint64_t event_count;           /* that were read */
     bool is_partial;                /* exit status 3 */
     enum tp_measure device_measure; /* of the kernels command: what its device time is */
 };
@@ -54,5 +56,8 @@ int tp_kernels_check(struct tp_run *run, struct tp_diag *diag);
 
 /** tp_run_load_list - all inputs into run->list, each with its tree. For commands. */
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag);
+
+/** tp_run_write - a report, with what the inputs say of themselves, as the options ask for it */
+int tp_run_write(struct tp_run *run, struct tp_report *report, struct tp_diag *diag);
 
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "host.h"
+#include "intern.h"
+#include "points.h"
 
 /* What a reader finds on a track. */
 struct found {
@@ -44,8 +46,8 @@ static struct found read_track(uint32_t track)
 
 static void begin(unsigned class_)
 {
-    static const unsigned kinds[TP_CLASS_END] = {0, 0, TP_EVENT_NVTX_PUSH, TP_EVENT_ITT_BEGIN,
-                                                 TP_EVENT_API_BEGIN};
+    static const unsigned kinds[TP_CLASS_END] = {
+        0, 0, TP_EVENT_NVTX_PUSH, TP_EVENT_ITT_BEGIN, TP_EVENT_API_BEGIN, TP_EVENT_CUDA_BEGIN};
     const struct tp_op_details details = {.sequence_nr = -1};
 
     if (class_ == TP_CLASS_OP)
@@ -56,8 +58,12 @@ static void begin(unsigned class_)
 
 static bool end(unsigned class_)
 {
-    static const unsigned kinds[TP_CLASS_END] = {0, TP_EVENT_OP_END, TP_EVENT_NVTX_POP,
-                                                 TP_EVENT_ITT_END, TP_EVENT_API_END};
+    static const unsigned kinds[TP_CLASS_END] = {0,
+                                                 TP_EVENT_OP_END,
+                                                 TP_EVENT_NVTX_POP,
+                                                 TP_EVENT_ITT_END,
+                                                 TP_EVENT_API_END,
+                                                 TP_EVENT_CUDA_END};
 
     return tp_record_end(kinds[class_], class_);
 }
@@ -171,11 +177,12 @@ static void on_signal(int number)
     handled++;
 }
 
+/* Signals that are sent while one is pending are one signal: so not a number of them. */
 static void *send_signals(void *argument)
 {
     pthread_t *target = argument;
 
-    for (int i = 0; i < 3000; i++) {
+    while (handled < 1000) {
         pthread_kill(*target, SIGUSR1);
         struct timespec nap = {0, 20000};
         nanosleep(&nap, NULL);
@@ -274,11 +281,146 @@ START_TEST(counters_travel_in_every_record)
 }
 END_TEST
 
+/* Ranges around, across and inside of a window; only those that begin inside are written. */
+START_TEST(capture_window_leaves_out_without_mispairing)
+{
+    ck_assert(tp_agent_arm());
+    begin(TP_CLASS_NVTX); /* before: written */
+    tp_capture_close();
+    begin(TP_CLASS_NVTX);
+    begin(TP_CLASS_API);
+    ck_assert_uint_eq(tp_record_depth(TP_CLASS_NVTX), 2);
+    ck_assert(!tp_record_is_open(TP_CLASS_API));
+    tp_record_short(TP_EVENT_CUDA_CALL, 1); /* left out */
+    tp_capture_open();
+    tp_record_short(TP_EVENT_CUDA_CALL, 2);
+    begin(TP_CLASS_NVTX); /* inside of one that was left out */
+    ck_assert(end(TP_CLASS_NVTX));
+    tp_capture_close();
+    ck_assert(end(TP_CLASS_API));  /* begun outside */
+    ck_assert(end(TP_CLASS_NVTX)); /* begun outside */
+    ck_assert(end(TP_CLASS_NVTX)); /* the first one's: written, though outside */
+    ck_assert(!end(TP_CLASS_NVTX));
+    tp_capture_open();
+    begin(TP_CLASS_OP);
+    ck_assert(end(TP_CLASS_OP));
+    ck_assert(!tp_is_careful(tp_tls.thread));
+    uint32_t track = tp_tls.thread->track;
+    ck_assert_uint_eq(tp_tls.thread->dropped, 0);
+    host_end_keep();
+    struct found found = read_track(track);
+    ck_assert_uint_eq(found.begins[TP_CLASS_NVTX], 2);
+    ck_assert_uint_eq(found.ends[TP_CLASS_NVTX], 2);
+    ck_assert_uint_eq(found.begins[TP_CLASS_API], 0);
+    ck_assert_uint_eq(found.ends[TP_CLASS_API], 0);
+    ck_assert_uint_eq(found.begins[TP_CLASS_OP], 1);
+    ck_assert_uint_eq(found.points, 1);
+    ck_assert_uint_eq(found.lost, 0);
+    ck_assert_int_eq(found.least_depth, 0);
+}
+END_TEST
+
+START_TEST(thread_born_outside_of_the_window_is_left_out)
+{
+    tp_capture_close();
+    begin(TP_CLASS_NVTX);
+    ck_assert_ptr_null(tp_tls.thread); /* nothing is made for it */
+    ck_assert(!end(TP_CLASS_NVTX));
+    ck_assert(tp_names_ready());
+    begin(TP_CLASS_NVTX);
+    ck_assert(end(TP_CLASS_NVTX));
+    tp_capture_open();
+    begin(TP_CLASS_API);
+    ck_assert(end(TP_CLASS_API));
+    uint32_t track = tp_tls.thread->track;
+    host_end_keep();
+    struct found found = read_track(track);
+    ck_assert_uint_eq(found.begins[TP_CLASS_NVTX], 0);
+    ck_assert_uint_eq(found.begins[TP_CLASS_API], 1);
+}
+END_TEST
+
+static void write_long(unsigned kind, unsigned slots, uint64_t mark)
+{
+    uint64_t more[8];
+
+    for (unsigned i = 0; i < 8; i++)
+        more[i] = mark + 4 + i;
+    const struct tp_record record = {
+        .kind = (uint8_t)kind,
+        .role = TP_ROLE_POINT,
+        .slots = (uint8_t)slots,
+        .argument = (uint32_t)mark,
+        .words = {mark, mark + 1, mark + 2, mark + 3},
+        .more = more,
+    };
+    ck_assert(tp_record_write(&record));
+}
+
+/* Over the ring's end and through the slow way, too. */
+START_TEST(records_of_three_and_four_slots_are_whole)
+{
+    uint64_t count, mark = 0;
+
+    for (; mark < 20000; mark++) {
+        ck_assert(tp_record_room(7, 2000000000));
+        write_long(TP_EVENT_GPU_KERNEL, 3, mark * 100);
+        write_long(TP_EVENT_CUDA_MEMORY, 4, mark * 100 + 50);
+    }
+    uint32_t track = tp_tls.thread->track;
+    host_end_keep();
+    uint64_t *slots = host_collect(track, 0, &count);
+    ck_assert_uint_eq(count, 7 * mark);
+    for (uint64_t i = 0; i < mark; i++) {
+        const uint64_t *kernel = slots + i * 7 * TP_SLOT_WORDS, *memory = kernel + 12;
+        ck_assert_uint_eq(tp_slot_kind(kernel), TP_EVENT_GPU_KERNEL);
+        ck_assert_uint_eq(tp_slot_argument(kernel), (uint32_t)(i * 100));
+        ck_assert_uint_eq(kernel[4], i * 100);
+        ck_assert_uint_eq(kernel[8], i * 100 + 4);
+        ck_assert_uint_eq(tp_slot_kind(memory), TP_EVENT_CUDA_MEMORY);
+        ck_assert_uint_eq(memory[5], i * 100 + 51);
+        ck_assert_uint_eq(memory[8], i * 100 + 54);
+        ck_assert_uint_eq(memory[11], i * 100 + 57);
+    }
+    free(slots);
+}
+END_TEST
+
+START_TEST(room_is_made_or_refused_and_nothing_is_counted)
+{
+    uint64_t written = 0;
+
+    ck_assert(tp_agent_arm());
+    atomic_store(&tp_agent.live->drain_lock, 1); /* nobody drains */
+    while (tp_record_room(3, 0)) {
+        write_long(TP_EVENT_GPU_KERNEL, 3, written);
+        written++;
+    }
+    ck_assert_uint_gt(written, 2000);
+    ck_assert(!tp_record_room(3, 2000000));
+    ck_assert_uint_eq(tp_tls.thread->dropped, 0);
+    atomic_store(&tp_agent.live->drain_lock, 0);
+    ck_assert(tp_record_room(3, 2000000000));
+    write_long(TP_EVENT_GPU_KERNEL, 3, written);
+    written++;
+    uint32_t track = tp_tls.thread->track;
+    host_end_keep();
+    ck_assert(!tp_record_room(3, 0));
+    ck_assert_uint_eq(read_track(track).points, written);
+}
+END_TEST
+
+static void window_end(void)
+{
+    tp_capture_open();
+    host_end();
+}
+
 int main(void)
 {
     TCase *tests = tcase_create("record");
 
-    tcase_add_checked_fixture(tests, host_begin, host_end);
+    tcase_add_checked_fixture(tests, host_begin, window_end);
     tcase_add_test(tests, armed_process_drains_itself_and_loses_nothing);
     tcase_add_loop_test(tests, full_ring_drops_and_counts_and_never_mispairs, 0, 8);
     tcase_add_test(tests, ends_without_begin_are_refused);
@@ -286,5 +428,9 @@ int main(void)
     tcase_add_test(tests, records_from_signal_handlers_are_whole_or_counted);
     tcase_add_test(tests, drain_thread_takes_all_of_several_writers);
     tcase_add_test(tests, counters_travel_in_every_record);
+    tcase_add_test(tests, capture_window_leaves_out_without_mispairing);
+    tcase_add_test(tests, thread_born_outside_of_the_window_is_left_out);
+    tcase_add_test(tests, records_of_three_and_four_slots_are_whole);
+    tcase_add_test(tests, room_is_made_or_refused_and_nothing_is_counted);
     return host_run(tests, "record");
 }

@@ -25,7 +25,8 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
                       const struct tp_stream_name *name, const uint64_t *record)
 {
     bool op = tp_slot_kind(record) == TP_EVENT_OP_BEGIN;
-    uint8_t scope = op ? (uint8_t)record[7] : name->annotation ? SCOPE_USER : 0;
+    bool call = tp_slot_kind(record) == TP_EVENT_CUDA_BEGIN;
+    uint8_t scope = op ? (uint8_t)record[7] : name->annotation && !call ? SCOPE_USER : 0;
     uint32_t told = name->input_shapes == TP_STRING_NONE ? TP_STRING_LIST : name->input_shapes;
 
     *event = (struct tptrace_event){
@@ -36,7 +37,8 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
         .sequence_nr = op && !name->step ? (int64_t)record[4] : name->sequence_nr,
         .step = op && name->step ? (int64_t)record[4] : -1,
         .fwd_thread = op ? (uint32_t)record[5] : 0,
-        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0),
+        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0) |
+                 (call ? TP_EVENT_CALL : 0),
         .scope = scope,
     };
 }
@@ -48,6 +50,26 @@ static int probe(const struct tp_input *input)
     return input->is_directory && tptrace_is_recording(input->path) ? 100 : 0;
 }
 
+/* What there is, for who has selected nothing of it. */
+static void tell_extent(struct tp_input *input, const struct tptrace_run *run)
+{
+    tp_extent_time(&input->extent, 0);
+    tp_extent_time(&input->extent, run->end_ns - run->start_ns);
+    if (run->has_steps) {
+        tp_extent_step(&input->extent, run->first_step);
+        tp_extent_step(&input->extent, run->last_step);
+    }
+    for (size_t i = 0; i < run->count; i++) {
+        const struct tptrace_process *process = &run->members[i].process;
+        for (size_t t = 0; run->members[i].was_read && t < process->tracks.count; t++) {
+            const struct tptrace_track *track = process->tracks.items[t];
+            const struct tptrace_meta_track *said =
+                tptrace_meta_find_track(&process->meta, track->number);
+            tp_extent_thread(&input->extent, track->tid, said ? said->name : NULL);
+        }
+    }
+}
+
 /* The report's head, and whether anything is missing. */
 static void tell(struct tp_input *input, const struct tptrace_run *run,
                  const struct tp_strings *strings)
@@ -56,6 +78,7 @@ static void tell(struct tp_input *input, const struct tptrace_run *run,
     tptrace_head_json(run, strings, false, &input->recording);
     if (tptrace_run_was_cut(run))
         input->lost_count++;
+    tell_extent(input, run);
     input->has_span = true;
     input->start_ns = run->start_ns;
     input->end_ns = run->end_ns;
@@ -64,6 +87,17 @@ static void tell(struct tp_input *input, const struct tptrace_run *run,
 static int fail_memory(struct tp_diag *diag, int error)
 {
     return error ? tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error)) : 0;
+}
+
+static int set_device(const struct tptrace_run *run, struct tp_strings *strings,
+                      struct tp_input_averages *ret)
+{
+    ret->use_device = TP_STRING_NONE;
+    if (!tptrace_run_uses_cuda(run))
+        return 0;
+    int error = tp_strings_put(strings, "cuda", 4, &ret->use_device);
+    tp_averages_set_device(ret->averages, ret->use_device);
+    return error;
 }
 
 static int read_averages(struct tp_input *input, struct tp_strings *strings,
@@ -87,7 +121,7 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings,
         error = fail_memory(diag, tptrace_sums_finish(sums, &ret->averages));
     if (!error) {
         tell(input, &run, strings);
-        ret->use_device = TP_STRING_NONE;
+        error = set_device(&run, strings, ret);
         ret->profile_memory = tptrace_run_counts_memory(&run);
         ret->with_flops = false;
     }
@@ -114,7 +148,9 @@ static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
     for (unsigned i = 1; i < count && !error; i++)
         error = tptrace_list_add(lists[0], lists[i]);
     if (!error)
-        error = tptrace_list_finish(lists[0], run->start_ns, events);
+        error = tptrace_list_finish(lists[0], run, events);
+    if (!error)
+        error = tptrace_marks(run, events);
     return fail_memory(diag, error);
 }
 
@@ -141,10 +177,31 @@ static int read_list(struct tp_input *input, struct tp_event_list *events, struc
     return error;
 }
 
+/* Whether device work is selected is known from its launch, which may come later. */
+static bool can_average(const struct tp_input *input)
+{
+    const struct tp_selection *selection = input->selection;
+    struct tptrace_run run;
+    bool uses_cuda = false;
+
+    if (!selection ||
+        (!selection->thread && !selection->has_step && selection->from.kind == TP_INSTANT_UNSET &&
+         selection->to.kind == TP_INSTANT_UNSET))
+        return true;
+    if (!tptrace_run_open(&run, input->path, selection, NULL)) {
+        for (size_t i = 0; i < run.count; i++)
+            uses_cuda |= run.members[i].uses_cuda;
+    }
+    tptrace_run_close(&run);
+    return !uses_cuda;
+}
+
 const struct tp_input_kind tp_input_tptrace = {
     .name = "tptrace",
     .help = "a recording of tpagent",
     .probe = probe,
+    .find_below = tptrace_find_below,
     .read_list = read_list,
     .read_averages = read_averages,
+    .can_average = can_average,
 };

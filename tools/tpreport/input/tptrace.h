@@ -63,10 +63,15 @@ int tptrace_list_add(struct tptrace_list *into, struct tptrace_list *from);
 
 /**
  * tptrace_list_finish - append all events in list order, with their parents
- * @start_ns: of the run
+ * @run: was read; its totals of CUDA are added to
  * Return: 0, -ENOMEM or -TP_ELIMIT.
  */
-int tptrace_list_finish(struct tptrace_list *list, int64_t start_ns, struct tp_event_list *events);
+int tptrace_list_finish(struct tptrace_list *list, struct tptrace_run *run,
+                        struct tp_event_list *events);
+
+/** tptrace_marks - what a trace tells besides events, if one is wanted; after reading.
+ * Return: 0, -ENOMEM or -TP_ELIMIT. */
+int tptrace_marks(const struct tptrace_run *run, struct tp_event_list *events);
 
 /* ---- what a report says of its recording (tptrace_head.c) ---- */
 

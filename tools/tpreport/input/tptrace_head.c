@@ -216,6 +216,99 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
 }
 
+/* ---- CUDA ---- */
+
+static void cuda_loss_lines(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_meta_cuda *cuda = &member->process.meta.cuda;
+    const struct tptrace_cuda_totals *t = &member->process.totals.cuda;
+
+    count_line(head, member, cuda->dropped, "records dropped by CUPTI: device times are short");
+    count_line(head, member, cuda->no_room, "records of CUDA found no room");
+    count_line(head, member, cuda->invalid, "records of CUPTI made no sense");
+    count_line(head, member, cuda->unknown,
+               "records of CUPTI of kinds that the agent does not know");
+    count_line(head, member, cuda->buffers, "buffers refused to CUPTI at the limit");
+    count_line(head, member, t->without_time, "records of CUDA without a time are in no sum");
+    count_line(head, member, t->late_calls, "CUDA calls came too late to find their range");
+    count_line(head, member, t->unknown_sizes,
+               "frees of device memory whose allocation is not recorded count 0 bytes");
+}
+
+static void cuda_mode_line(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_meta_cuda *cuda = &member->process.meta.cuda;
+
+    if (tptrace_cuda_is(cuda, "hooks") && begin_member(head, member)) {
+        tp_buffer_string(head->out, "CUDA calls were interposed: launches are counted, what the "
+                                    "device did and how long it took is not known");
+        if (cuda->why && *cuda->why)
+            tp_buffer_format(head->out, " (%.200s)", cuda->why);
+        end(head);
+    }
+    if (tptrace_cuda_is(cuda, "off") && cuda->why && *cuda->why && begin_member(head, member)) {
+        tp_buffer_format(head->out, "CUDA was not recorded: %.200s", cuda->why);
+        end(head);
+    }
+    if (!member->process.cuda_clock.is_tied && member->process.totals.cuda.activities &&
+        begin_member(head, member)) {
+        tp_buffer_string(head->out, "CUPTI's clock was never read beside ours: its times are taken "
+                                    "as real time");
+        end(head);
+    }
+}
+
+static void cuda_until_line(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_process *p = &member->process;
+    struct tptrace_cuda_cursor cursor = {0};
+
+    if (!p->meta.cuda.until || p->state == TPTRACE_ENDED || !begin_member(head, member))
+        return;
+    tp_buffer_string(head->out, "device records are complete up to ");
+    tptrace_duration(head->out, tptrace_cuda_ns(&p->cuda_clock, &cursor, p->meta.cuda.until) -
+                                    member->start_ns);
+    tp_buffer_string(head->out, " from its start");
+    end(head);
+}
+
+/* Without a `cuda` line nobody knows what their times are. */
+static uint64_t count_unexplained(const struct tptrace_process *p)
+{
+    uint64_t count = 0;
+
+    for (unsigned k = TP_EVENT_CUDA_CALL; k < TP_EVENT_KIND_END; k++)
+        count += p->meta.cuda.is_known ? 0 : p->totals.stream.kinds[k];
+    return count;
+}
+
+static void cuda_lines(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_totals *t = &member->process.totals;
+
+    count_line(head, member, count_unexplained(&member->process),
+               "records of CUDA are left out: nothing says how they were made");
+
+    cuda_mode_line(head, member);
+    cuda_loss_lines(head, member);
+    if (t->cuda.without_launch && begin_member(head, member)) {
+        tp_buffer_format(head->out, "%llu pieces of device work (",
+                         (unsigned long long)t->cuda.without_launch);
+        tptrace_duration(head->out, t->cuda.without_launch_ns);
+        tp_buffer_string(head->out, ") belong to no range: no launch recorded");
+        end(head);
+    }
+    cuda_until_line(head, member);
+    if ((t->stream.device_memory || t->cuda.has_memory) && begin_member(head, member)) {
+        tp_buffer_format(head->out, "device memory is what %s",
+                         t->stream.device_memory
+                             ? "the framework's own allocator handed out"
+                             : "cudaMalloc and its like allocated, not what a framework's own "
+                               "allocator handed out of it");
+        end(head);
+    }
+}
+
 /* Said by an earlier process already? */
 static bool is_repeated(const struct tptrace_run *run, size_t before, const char *name,
                         const char *why)
@@ -326,6 +419,7 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
         loss_lines(&head, member);
         troubles_lines(&head, member);
         clock_lines(&head, member);
+        cuda_lines(&head, member);
         source_lines(&head, i);
     }
     missing_ranks_line(&head);
@@ -478,6 +572,51 @@ const char *tptrace_rate_name(enum tptrace_rate rate)
     return names[rate];
 }
 
+static void put_cuda(struct tp_buffer *out, const struct tptrace_process *p)
+{
+    const struct tptrace_meta_cuda *cuda = &p->meta.cuda;
+    const struct tptrace_cuda_totals *t = &p->totals.cuda;
+
+    if (!cuda->is_known && !cuda->has_lost)
+        return;
+    tp_buffer_format(out, ", \"cuda\": {\"api\": %llu", (unsigned long long)cuda->api);
+    put_text(out, "mode", cuda->mode);
+    put_text(out, "library", cuda->library);
+    put_text(out, "clock", cuda->clock);
+    put_text(out, "graphs", cuda->graphs);
+    put_text(out, "why", cuda->why);
+    put_count(out, "clock_readings", p->cuda_clock.cupti.pair_count);
+    put_count(out, "dropped", cuda->dropped);
+    put_count(out, "no_room", cuda->no_room);
+    put_count(out, "invalid", cuda->invalid);
+    put_count(out, "unknown", cuda->unknown);
+    put_count(out, "buffers_refused", cuda->buffers);
+    put_count(out, "without_time",
+              t->without_time > cuda->no_time ? t->without_time : cuda->no_time);
+    put_count(out, "without_launch", t->without_launch);
+    tp_buffer_format(out, ", \"without_launch_ns\": %lld", (long long)t->without_launch_ns);
+    put_count(out, "inner_calls_left_out", t->inner_calls);
+    put_count(out, "late_calls", t->late_calls);
+    put_text(out, "device_memory_of",
+             p->totals.stream.device_memory ? "framework"
+             : t->has_memory                ? "cuda"
+                                            : NULL);
+    tp_buffer_string(out, ", \"devices\": [");
+    for (size_t i = 0; i < cuda->device_count; i++) {
+        const struct tptrace_cuda_device *device = &cuda->devices[i];
+        tp_buffer_format(out,
+                         "%s{\"device\": %u, \"memory\": %llu, \"sms\": %u, \"capability\": [%u, "
+                         "%u]",
+                         i ? ", " : "", device->device, (unsigned long long)device->memory,
+                         device->sms, device->major, device->minor);
+        put_text(out, "name", device->name);
+        put_text(out, "uuid", device->uuid);
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_format(out, "], \"contexts\": %zu, \"streams\": %zu}", cuda->context_count,
+                     cuda->stream_count);
+}
+
 /* What only `info` tells. */
 static void put_details(struct tp_buffer *out, const struct tptrace_member *member)
 {
@@ -532,6 +671,7 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
         put_totals(out, member);
         put_open(out, member, strings);
         put_sources(out, meta);
+        put_cuda(out, &member->process);
         if (all)
             put_details(out, member);
     }

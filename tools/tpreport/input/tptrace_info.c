@@ -140,6 +140,36 @@ static void put_sources(struct tp_buffer *out, const struct tptrace_meta *meta)
     tp_buffer_char(out, '\n');
 }
 
+static void put_cuda(struct tp_buffer *out, const struct tptrace_meta_cuda *cuda)
+{
+    if (cuda->is_known) {
+        put_label(out, "  cuda");
+        tp_buffer_format(out, "%.20s", cuda->mode ? cuda->mode : "?");
+        if (cuda->library)
+            tp_buffer_format(out, " %.300s", cuda->library);
+        if (cuda->api)
+            tp_buffer_format(out, " (API %llu)", (unsigned long long)cuda->api);
+        if (cuda->clock)
+            tp_buffer_format(out, ", clock %.20s", cuda->clock);
+        if (cuda->pair_count)
+            tp_buffer_format(out, ", %zu readings", cuda->pair_count);
+        if (cuda->graphs)
+            tp_buffer_format(out, ", graphs by %.20s", cuda->graphs);
+        if (cuda->why && *cuda->why)
+            tp_buffer_format(out, " (%.200s)", cuda->why);
+        tp_buffer_char(out, '\n');
+    }
+    for (size_t i = 0; i < cuda->device_count; i++) {
+        const struct tptrace_cuda_device *device = &cuda->devices[i];
+        put_label(out, "  device");
+        tp_buffer_format(out, "%u %.64s, %u multiprocessors, capability %u.%u, ", device->device,
+                         device->name ? device->name : "?", device->sms, device->major,
+                         device->minor);
+        put_size(out, device->memory);
+        tp_buffer_char(out, '\n');
+    }
+}
+
 static void put_records(struct tp_buffer *out, const struct tptrace_totals *t)
 {
     bool first = true;
@@ -185,6 +215,7 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
     put_clock(out, member);
     put_threads(out, &member->process);
     put_sources(out, meta);
+    put_cuda(out, &meta->cuda);
     put_records(out, &member->process.totals);
     put_files(out, member);
 }

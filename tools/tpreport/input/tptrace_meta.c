@@ -367,8 +367,9 @@ static int take_object(struct tptrace_meta *meta, const struct tptrace_json *lin
         if (!strcmp(type, takers[i].type))
             return takers[i].take(meta, line, diag);
     }
-    meta->unknown_lines++;
-    return 0;
+    int taken = tptrace_meta_cuda_take(&meta->cuda, type, line);
+    meta->unknown_lines += !taken;
+    return taken < 0 ? taken : 0;
 }
 
 static void note_damage(struct tptrace_meta *meta, uint64_t offset)
@@ -534,6 +535,7 @@ void tptrace_meta_fini(struct tptrace_meta *meta)
                      meta->parent,  meta->job,     meta->end_reason};
 
     free_lists(meta);
+    tptrace_meta_cuda_fini(&meta->cuda);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);
     free(meta->pairs);

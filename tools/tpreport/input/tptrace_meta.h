@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/tptrace_meta_cuda.h"
 #include "model/clock.h"
 
 #define TPTRACE_META_LINE_MAX (1u << 20)
@@ -68,6 +69,7 @@ struct tptrace_meta {
     size_t pair_count, track_count, source_count, note_count, drop_count, eviction_count,
         total_count;
 
+    struct tptrace_meta_cuda cuda;
     bool recovered; /* rings were made blocks */
     bool ended;
     char *end_reason;

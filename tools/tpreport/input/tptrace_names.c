@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "input/tptrace_file.h"
 #include "input/tptrace_text.h"
 #include "model/buffer.h"
+#include "model/demangle.h"
 
 #define CHUNK 256
 #define UNKNOWN_SLOTS 1024u
@@ -29,6 +31,8 @@ struct unknown {
     struct tp_stream_name name;
 };
 
+typedef _Atomic(const struct tp_stream_name *) late_name;
+
 struct tptrace_names {
     struct tp_strings *strings;
     struct tp_names *file; /* NULL: could not be read */
@@ -37,9 +41,12 @@ struct tptrace_names {
     const struct tp_stream_name **plain, **nvtx; /* by id */
     uint32_t *shapes; /* string ids by id, TP_STRING_NONE: not one of shapes; NULL: not asked for */
     struct tptrace_details *details; /* by id, as far as asked for; NULL nobody asked */
-    struct chunk *chunks;
     struct tp_stream_names stream;
+    late_name *calls;     /* by id: names of CUDA calls, as far as asked for */
     pthread_mutex_t lock; /* what is below, and the strings while streams run */
+    struct chunk *chunks;
+    struct tp_stream_name **texts; /* that no record has, as far as asked for */
+    size_t text_count;
     struct unknown *unknown[UNKNOWN_SLOTS];
     struct tp_stream_name last_resort;
     uint32_t unknown_ids,
@@ -181,6 +188,22 @@ static int put_code(struct tptrace_names *names, struct tp_stream_name *name, st
     return error;
 }
 
+/* Device code: what its author called it. */
+static int put_symbol(struct tptrace_names *names, struct tp_stream_name *name, struct tp_name text)
+{
+    char *symbol = strndup(text.bytes, text.size), *plain = NULL;
+
+    if (!symbol)
+        return -ENOMEM;
+    if (!strncmp(symbol, "_Z", 2))
+        plain = tp_demangle(symbol);
+    int error = plain ? set_text(names, name, plain, strlen(plain))
+                      : set_text(names, name, text.bytes, text.size);
+    free(plain);
+    free(symbol);
+    return error;
+}
+
 static int put_shapes(struct tptrace_names *names, uint32_t id, const struct tp_name *json)
 {
     struct tp_buffer text = {0};
@@ -200,7 +223,8 @@ static int put_name(struct tptrace_names *names, uint32_t id, const struct tp_na
 {
     if (text->kind == TP_NAME_SHAPES)
         return put_shapes(names, id, text);
-    if (text->kind == TP_NAME_STACK || text->kind == TP_NAME_INPUTS || text->kind == TP_NAME_KEY)
+    if (text->kind == TP_NAME_STACK || text->kind == TP_NAME_INPUTS || text->kind == TP_NAME_KEY ||
+        text->kind == TP_NAME_GEOMETRY)
         return 0; /* never a range's name */
     struct tp_stream_name *name = new_name(names);
     if (!name)
@@ -213,6 +237,8 @@ static int put_name(struct tptrace_names *names, uint32_t id, const struct tp_na
         return put_scoped(names, id, name, *text);
     case TP_NAME_CODE:
         return put_code(names, name, *text);
+    case TP_NAME_SYMBOL:
+        return put_symbol(names, name, *text);
     default:
         name->annotation = 1;
         return set_text(names, name, text->bytes, text->size);
@@ -265,15 +291,106 @@ static const struct tp_stream_name *unknown_name(void *context, uint32_t id)
     return name;
 }
 
+/* ---- names that are made while records are read ---- */
+
+/* The name of a text; under the lock. NULL without memory. */
+static struct tp_stream_name *find_text(struct tptrace_names *names, const char *text, size_t size)
+{
+    uint32_t id;
+
+    if (tp_strings_put(names->strings, text, size, &id))
+        return NULL;
+    for (size_t i = 0; i < names->text_count; i++) {
+        if (names->texts[i]->name == id)
+            return names->texts[i];
+    }
+    if (!(names->text_count & (names->text_count - 1))) {
+        size_t capacity = names->text_count ? names->text_count * 2 : 1;
+        struct tp_stream_name **texts = realloc(names->texts, capacity * sizeof(*texts));
+        if (!texts)
+            return NULL;
+        names->texts = texts;
+    }
+    struct tp_stream_name *name = new_name(names);
+    if (!name)
+        return NULL;
+    name->name = name->trace_name = id;
+    return names->texts[names->text_count++] = name;
+}
+
+const struct tp_stream_name *tptrace_names_text(struct tptrace_names *names, const char *text)
+{
+    pthread_mutex_lock(&names->lock);
+    const struct tp_stream_name *name = find_text(names, text, strlen(text));
+    pthread_mutex_unlock(&names->lock);
+    return name ? name : &names->last_resort;
+}
+
+/* CUPTI names a function with the version that its parameters have since: cudaLaunchKernel_v7000.
+ * The driver's own _v2 belongs to the name. */
+static size_t call_size(const char *text, size_t size)
+{
+    size_t digits = 0;
+
+    while (digits < size && text[size - digits - 1] >= '0' && text[size - digits - 1] <= '9')
+        digits++;
+    bool version = digits >= 4 && size - digits > 2 && !memcmp(text + size - digits - 2, "_v", 2);
+    return version ? size - digits - 2 : size;
+}
+
+static bool has_word(const char *text, size_t size, const char *word)
+{
+    return memmem(text, size, word, strlen(word)) != NULL;
+}
+
+static struct tp_stream_name *find_call(struct tptrace_names *names, const struct tp_name *text)
+{
+    struct tp_stream_name *name = find_text(names, text->bytes, call_size(text->bytes, text->size));
+
+    if (name)
+        name->launches = has_word(text->bytes, text->size, "Launch") ||
+                         has_word(text->bytes, text->size, "Memcpy") ||
+                         has_word(text->bytes, text->size, "Memset");
+    return name;
+}
+
+const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uint32_t id)
+{
+    struct tp_name text;
+
+    if (id >= names->stream.count || !names->plain[id] || !tp_names_get(names->file, id, &text) ||
+        text.kind != TP_NAME_TEXT)
+        return id < names->stream.count && names->plain[id] ? names->plain[id]
+                                                            : unknown_name(names, id);
+    const struct tp_stream_name *name = atomic_load(&names->calls[id]);
+    if (name)
+        return name;
+    pthread_mutex_lock(&names->lock);
+    name = find_call(names, &text);
+    pthread_mutex_unlock(&names->lock);
+    if (!name)
+        return names->plain[id];
+    atomic_store(&names->calls[id], name);
+    return name;
+}
+
+const struct tp_stream_name *tptrace_names_plain(const struct tptrace_names *names, uint32_t id)
+{
+    const struct tp_stream_name *name = id < names->stream.count ? names->plain[id] : NULL;
+
+    return name ? name : names->stream.unknown(names->stream.context, id);
+}
+
 /* ---- all of them ---- */
 
 static int allocate_tables(struct tptrace_names *names, uint32_t count, bool want_shapes)
 {
     names->plain = calloc(count, sizeof(*names->plain));
     names->nvtx = calloc(count, sizeof(*names->nvtx));
+    names->calls = calloc(count, sizeof(*names->calls));
     if (want_shapes)
         names->shapes = calloc(count, sizeof(*names->shapes));
-    if (!names->plain || !names->nvtx || (want_shapes && !names->shapes))
+    if (!names->plain || !names->nvtx || !names->calls || (want_shapes && !names->shapes))
         return -ENOMEM;
     names->stream = (struct tp_stream_names){.plain = names->plain,
                                              .nvtx = names->nvtx,
@@ -346,6 +463,8 @@ void tptrace_names_close(struct tptrace_names *names)
     free(names->bytes);
     free(names->plain);
     free(names->nvtx);
+    free(names->calls);
+    free(names->texts);
     free(names->shapes);
     free(names->details);
     pthread_mutex_destroy(&names->lock);
@@ -405,6 +524,16 @@ int tptrace_names_details(struct tptrace_names *names, uint32_t id,
     details->is_known = !error;
     *ret_details = *details;
     return error;
+}
+
+int tptrace_names_geometry(struct tptrace_names *names, uint32_t id, uint32_t *ret_text)
+{
+    struct tp_name name;
+
+    *ret_text = TP_STRING_NONE;
+    if (!names->file || !tp_names_get(names->file, id, &name) || name.kind != TP_NAME_GEOMETRY)
+        return 0;
+    return tp_strings_put(names->strings, name.bytes, name.size, ret_text);
 }
 
 const struct tp_names *tptrace_names_file(const struct tptrace_names *names)

@@ -35,6 +35,22 @@ const struct tp_stream_names *tptrace_names_stream(const struct tptrace_names *n
 /** tptrace_names_shapes - string id of the shapes of name @id, TP_STRING_LIST for none */
 uint32_t tptrace_names_shapes(const struct tptrace_names *names, uint32_t id);
 
+/** tptrace_names_plain - what name @id means; never NULL, stays put. Any thread. */
+const struct tp_stream_name *tptrace_names_plain(const struct tptrace_names *names, uint32_t id);
+
+/**
+ * tptrace_names_call - likewise, as the name of a CUDA call: without CUPTI's version of it
+ * tptrace_names_text - a name for something that bears none in the recording; few of them
+ */
+const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uint32_t id);
+const struct tp_stream_name *tptrace_names_text(struct tptrace_names *names, const char *text);
+
+/**
+ * tptrace_names_geometry - the JSON of a launch's geometry as a string; TP_STRING_NONE for none
+ * Context: as tptrace_names_details. Return: 0 or -ENOMEM.
+ */
+int tptrace_names_geometry(struct tptrace_names *names, uint32_t id, uint32_t *ret_text);
+
 /* What a name of kind SHAPES or INPUTS says, as JSON; string ids, TP_STRING_NONE for what is
  * unknown. */
 struct tptrace_details {

@@ -418,7 +418,7 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     for (size_t i = 0; i < p->meta.total_count && error >= 0; i++) {
         struct tptrace_track *track;
         if (p->meta.totals[i].slots)
-            error = tptrace_tracks_find(&p->tracks, p->meta.totals[i].track, &track);
+            error = tptrace_process_find_track(p, p->meta.totals[i].track, &track);
     }
     return error < 0 ? error : 0;
 }
@@ -455,6 +455,7 @@ void tptrace_process_close(struct tptrace_process *process)
             close(process->segments[i].fd);
     }
     tptrace_meta_fini(&process->meta);
+    tptrace_cuda_clock_fini(&process->cuda_clock);
     tp_clock_fini(&process->clock);
     free(process->dir);
     free(process->ring_folder);
@@ -469,7 +470,11 @@ void tptrace_process_close(struct tptrace_process *process)
 bool tptrace_process_was_cut(const struct tptrace_process *process)
 {
     const struct tptrace_totals *t = &process->totals;
+    const struct tptrace_meta_cuda *cuda = &process->meta.cuda;
 
+    if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
+        t->cuda.without_time)
+        return true;
     return process->troubles.count || t->missing_slots || t->damaged_blocks || t->damaged_slots ||
            t->damaged_bytes || t->unreadable_files || t->double_slots || t->unknown_records ||
            t->lost_records || t->dropped_elsewhere || t->stream.too_deep;

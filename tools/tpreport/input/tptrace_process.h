@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/tptrace_cuda.h"
 #include "input/tptrace_meta.h"
 #include "input/tptrace_tracks.h"
 #include "model/stream.h"
@@ -28,6 +29,19 @@ struct tptrace_segment {
 
 #define TPTRACE_SLOT_MAX (UINT64_C(1) << 60) /* no track ever has so many */
 
+/* What became of records of CUDA. */
+struct tptrace_cuda_totals {
+    uint64_t activities;     /* read and wanted */
+    uint64_t without_time;   /* of device work and calls: in no sum */
+    uint64_t without_launch; /* device work of which neither call nor place is recorded */
+    int64_t without_launch_ns;
+    uint64_t inner_calls;   /* of the driver, made by the runtime: left out */
+    uint64_t late_calls;    /* came so late that their range was forgotten */
+    uint64_t unknown_sizes; /* frees of blocks whose allocation is not recorded */
+    bool has_device_work;
+    bool has_memory; /* device memory by calls of CUDA */
+};
+
 /* Numbers that a report's head and `info` show; sums over tracks. */
 struct tptrace_totals {
     uint64_t disk_bytes, block_bytes, blocks;
@@ -42,6 +56,7 @@ struct tptrace_totals {
     uint64_t dropped_elsewhere; /* `drop` lines of meta.jsonl without a track */
     struct tp_stream_counts stream;
     uint64_t async_ranges, async_unfinished, async_without_begin;
+    struct tptrace_cuda_totals cuda;
 };
 
 /* What went wrong, each with its place; the first ones are kept. */
@@ -65,6 +80,7 @@ struct tptrace_process {
     uint64_t ring_slot_count;
     uint64_t last_ticks; /* of all records read so far */
     struct tp_clock clock;
+    struct tptrace_cuda_clock cuda_clock;
     struct tptrace_totals totals;
     struct tptrace_troubles troubles;
 };

@@ -19,6 +19,7 @@ static void learn_member(struct tptrace_member *member, const struct tptrace_met
     member->start_ns = meta->start_ns;
     if (meta->boot_id)
         member->boot_hash = tp_name_hash(0, meta->boot_id, strlen(meta->boot_id)) | 1;
+    member->uses_cuda = meta->cuda.is_known;
     member->pair_count = meta->pair_count;
     if (meta->pair_count)
         member->first_pair = meta->pairs[0];
@@ -276,6 +277,7 @@ static void unite_windows(struct windows *windows)
 
 /* Steps as stretches of time. */
 struct step_search {
+    struct tptrace_run *run;
     const struct tp_selection *selection;
     struct windows *windows;
     int64_t from_ns, to_ns;
@@ -288,8 +290,14 @@ static int find_step(void *context, const struct tptrace_source *source,
     int64_t step = (int64_t)range->record[4];
 
     (void)source;
-    if (!range->name->step || step < search->selection->first_step ||
-        step > search->selection->last_step)
+    if (!range->name->step)
+        return 0;
+    if (!search->run->has_steps || step < search->run->first_step)
+        search->run->first_step = step;
+    if (!search->run->has_steps || step > search->run->last_step)
+        search->run->last_step = step;
+    search->run->has_steps = true;
+    if (step < search->selection->first_step || step > search->selection->last_step)
         return 0;
     int64_t from = range->start_ns > search->from_ns ? range->start_ns : search->from_ns;
     int64_t to = range->end_ns < search->to_ns ? range->end_ns : search->to_ns;
@@ -297,11 +305,12 @@ static int find_step(void *context, const struct tptrace_source *source,
 }
 
 /* One quick pass over the process for its steps; leaves no trace in its totals. */
-static int find_steps(const struct tptrace_run *run, struct tptrace_process *process,
+static int find_steps(struct tptrace_run *run, struct tptrace_process *process,
                       struct tptrace_names *names, const struct tp_selection *selection,
                       struct windows *windows)
 {
-    struct step_search search = {.selection = selection,
+    struct step_search search = {.run = run,
+                                 .selection = selection,
                                  .windows = windows,
                                  .from_ns = instant_ns(run, &selection->from, INT64_MIN),
                                  .to_ns = instant_ns(run, &selection->to, INT64_MAX)};
@@ -322,7 +331,7 @@ static int find_steps(const struct tptrace_run *run, struct tptrace_process *pro
     return error;
 }
 
-static int make_windows(const struct tptrace_run *run, struct tptrace_process *process,
+static int make_windows(struct tptrace_run *run, struct tptrace_process *process,
                         struct tptrace_names *names, const struct tp_selection *selection,
                         struct windows *windows)
 {
@@ -353,6 +362,8 @@ static void release(struct tptrace_process *process)
     }
     free(process->ring_slots);
     free(process->meta.pairs);
+    free(process->meta.cuda.pairs);
+    process->meta.cuda.pairs = NULL;
     process->ring_slots = NULL;
     process->meta.pairs = NULL;
 }
@@ -400,6 +411,20 @@ static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
     return error;
 }
 
+/* The last moment that a process tells of: its end, its last record, or its last clock reading. */
+static uint64_t end_ticks(const struct tptrace_process *p)
+{
+    uint64_t end = p->last_ticks;
+
+    if (p->meta.ended && p->meta.end_ticks > end)
+        end = p->meta.end_ticks;
+    for (size_t i = 0; i < p->meta.pair_count; i++) {
+        if (p->meta.pairs[i].ticks > end)
+            end = p->meta.pairs[i].ticks;
+    }
+    return end;
+}
+
 static int read_records(struct tptrace_run *run, struct tptrace_member *member,
                         const struct tptrace_run_options *options, struct tp_strings *strings,
                         const struct tptrace_consumer *consumers, uint64_t first_ordinal)
@@ -410,6 +435,8 @@ static int read_records(struct tptrace_run *run, struct tptrace_member *member,
     struct tp_diag diag;
 
     int error = fit_clock(member);
+    if (!error)
+        error = tptrace_cuda_clock_fit(&p->cuda_clock, &p->meta.cuda, &p->clock);
     if (!error)
         error = tptrace_path(path, member->dir, "names.tpn");
     if (!error)
@@ -423,7 +450,8 @@ static int read_records(struct tptrace_run *run, struct tptrace_member *member,
     member->names_unknown = tptrace_names_unknown(names);
     tptrace_names_close(names);
     size_t cursor = 0;
-    int64_t end_ns = p->last_ticks ? tp_clock_ns(&p->clock, &cursor, p->last_ticks) : 0;
+    uint64_t end = end_ticks(p);
+    int64_t end_ns = end ? tp_clock_ns(&p->clock, &cursor, end) : 0;
     if (end_ns > run->end_ns)
         run->end_ns = end_ns;
     return error;
@@ -472,11 +500,30 @@ bool tptrace_run_was_cut(const struct tptrace_run *run)
     return false;
 }
 
+/* Of a framework's or of CUDA's telling. */
+static bool uses_device_memory(const struct tptrace_member *member)
+{
+    const struct tptrace_totals *totals = &member->process.totals;
+
+    return member->was_read && (totals->cuda.has_memory || totals->stream.device_memory);
+}
+
+bool tptrace_run_uses_cuda(const struct tptrace_run *run)
+{
+    for (size_t i = 0; i < run->count; i++) {
+        const struct tptrace_member *member = &run->members[i];
+        if ((member->was_read && member->process.totals.cuda.has_device_work) ||
+            uses_device_memory(member))
+            return true;
+    }
+    return false;
+}
+
 bool tptrace_run_counts_memory(const struct tptrace_run *run)
 {
     for (size_t i = 0; i < run->count; i++) {
         const char *memory = run->members[i].was_read ? run->members[i].process.meta.memory : NULL;
-        if (memory && *memory)
+        if ((memory && *memory) || uses_device_memory(&run->members[i]))
             return true;
     }
     return false;

@@ -38,6 +38,7 @@ struct tptrace_member {
     int64_t offset_ns; /* realtime - monotonic, one for all processes of a boot */
     double rate;
     enum tptrace_rate rate_from;
+    bool uses_cuda;                 /* there is a `cuda` line */
     bool was_read;                  /* what follows is set */
     struct tptrace_process process; /* after reading: without descriptors and ring slots */
     struct tptrace_open_ranges open;
@@ -52,7 +53,9 @@ struct tptrace_run {
     size_t count;
     size_t found;     /* before selection */
     int64_t start_ns; /* of the run: times count from here */
-    int64_t end_ns;   /* last record of any member, after reading */
+    int64_t end_ns;   /* last moment that any member tells of, after reading */
+    bool has_steps;   /* with a selection by step: those that there are */
+    int64_t first_step, last_step;
 };
 
 /* How records are read. */
@@ -99,6 +102,9 @@ unsigned tptrace_run_workers(const struct tptrace_run_options *options);
 
 /** tptrace_run_was_cut - is anything lost or unreadable? (Deaths and eviction are not.) */
 bool tptrace_run_was_cut(const struct tptrace_run *run);
+
+/** tptrace_run_uses_cuda - is there work of a device, or memory on one? Known after reading. */
+bool tptrace_run_uses_cuda(const struct tptrace_run *run);
 
 /** tptrace_run_counts_memory - did any member count its allocations? */
 bool tptrace_run_counts_memory(const struct tptrace_run *run);

@@ -21,6 +21,8 @@ struct tptrace_reading {
     struct tptrace_source source;
     const struct tptrace_consumer *consumer; /* of the worker at it */
     struct tp_stream stream;
+    void *note; /* the consumers' */
+    bool is_watched, failed;
     bool broken;    /* a piece could not be read: the next one starts anew */
     uint32_t given; /* pieces that workers took */
     uint32_t done;
@@ -167,6 +169,100 @@ static int take_point(void *context, const uint64_t *record, int64_t ns, uint64_
                        : deliver_async(run, &r->source, r->consumer, &half, &other, 0);
 }
 
+static int take_cuda(void *context, const uint64_t *record, uint64_t ticks)
+{
+    struct tptrace_reading *r = context;
+
+    bool framework = tp_slot_kind(record) == TP_EVENT_MEMORY;
+
+    if (!r->consumer->cuda || (!framework && !r->run->process->meta.cuda.is_known))
+        return 0; /* nobody knows what its times are */
+    return r->consumer->cuda(r->consumer->context, &r->source, record, ticks, &r->stream);
+}
+
+/* ---- watching ---- */
+
+static void watch_ended(void *context, const struct tp_stream_range *range)
+{
+    struct tptrace_reading *r = context;
+
+    r->consumer->watcher->ended(r->consumer->context, &r->source, range);
+}
+
+static void watch_folded(void *context, const struct tp_stream_range *range,
+                         const struct tp_stream_range *parent)
+{
+    struct tptrace_reading *r = context;
+
+    r->consumer->watcher->folded(r->consumer->context, &r->source, range, parent);
+}
+
+static void watch_merge(void *context, const struct tp_stream_range *into, void **into_note,
+                        void *note, bool fold)
+{
+    struct tptrace_reading *r = context;
+
+    r->failed |=
+        r->consumer->watcher->merge(r->consumer->context, into, into_note, note, fold) != 0;
+}
+
+static const struct tp_stream_watcher stream_watcher = {
+    .ended = watch_ended, .folded = watch_folded, .merge = watch_merge};
+
+static void begin_watch(const struct tptrace_reading *r)
+{
+    if (r->is_watched)
+        r->consumer->watcher->begin_piece(r->consumer->context);
+}
+
+static int end_watch(struct tptrace_reading *r, int error)
+{
+    int ended = r->is_watched
+                    ? r->consumer->watcher->end_piece(r->consumer->context, &r->source, &r->stream)
+                    : 0;
+
+    if (!error && r->failed)
+        error = -ENOMEM;
+    return error ? error : ended;
+}
+
+static int drop_range(void *context, const struct tp_stream_range *range)
+{
+    (void)context;
+    (void)range;
+    return 0;
+}
+
+/* ---- which threads ---- */
+
+bool tptrace_thread_is(const struct tptrace_meta *meta, const char *wanted, uint32_t tid)
+{
+    char *end;
+
+    if (!wanted)
+        return true;
+    unsigned long number = strtoul(wanted, &end, 10);
+    if (end != wanted && !*end && number == tid)
+        return true;
+    for (size_t i = 0; i < meta->track_count; i++) {
+        const struct tptrace_meta_track *track = &meta->tracks[i];
+        if (track->tid == tid && track->name && !strcmp(track->name, wanted))
+            return true;
+    }
+    return false;
+}
+
+static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
+{
+    return tptrace_thread_is(&run->process->meta, run->options->thread, track->tid);
+}
+
+/* Device work is recorded by other threads than those that launched it. */
+static bool track_is_read(const struct run *run, const struct tptrace_track *track)
+{
+    return tptrace_cuda_is(&run->process->meta.cuda, "cupti") || thread_is_wanted(run, track);
+}
+
 /* ---- one piece ---- */
 
 /* Who reads a track, made with its first piece; under the lock. */
@@ -186,7 +282,13 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
         .names = run->names,
         .ordinal = run->options->first_ordinal + piece->track->ordinal,
         .user = run->options->user,
+        .is_muted = !thread_is_wanted(run, piece->track),
+        .options = run->options,
+        .cuda_totals = &run->process->totals.cuda,
+        .note = &r->note,
     };
+    r->is_watched =
+        run->consumers[0].watcher && !r->source.is_muted && run->process->meta.cuda.is_known;
     struct tp_stream_config config = {
         .clock = &run->process->clock,
         .names = tptrace_names_stream(run->names),
@@ -194,8 +296,10 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
         .windows = run->options->windows,
         .window_count = run->options->window_count,
         .context = r,
-        .range = take_range,
-        .point = take_point,
+        .range = r->source.is_muted ? drop_range : take_range,
+        .point = r->source.is_muted ? NULL : take_point,
+        .cuda = take_cuda,
+        .watcher = r->is_watched ? &stream_watcher : NULL,
     };
     tp_stream_init(&r->stream, &config, piece->first_ticks);
     piece->track->reading = r;
@@ -356,33 +460,20 @@ static int read_piece(struct worker *w, const struct job *job)
         return -ECANCELED;
     r->consumer = w->consumer;
     r->broken |= !decoded;
+    begin_watch(r);
     if (ring)
         error = feed_ring(run, r, &job->piece);
     else if (decoded > 0)
         error = feed_block(run, r, &job->piece, &block);
     if (error == -TP_ECORRUPT) /* records that a decoder lets pass and no ring check does */
         error = 0;
+    error = end_watch(r, error);
     tp_stream_rest(&r->stream);
     end_turn(run, job, error);
     return error;
 }
 
 /* ---- all pieces ---- */
-
-static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
-{
-    const char *wanted = run->options->thread;
-    const struct tptrace_meta_track *said =
-        tptrace_meta_find_track(&run->process->meta, track->number);
-    char *end;
-
-    if (!wanted)
-        return true;
-    unsigned long tid = strtoul(wanted, &end, 10);
-    if (end != wanted && !*end && tid == track->tid)
-        return true;
-    return said && said->name && !strcmp(said->name, wanted);
-}
 
 /* The next piece. Return: false when there is none, or the run has failed. */
 static bool take_next(struct run *run, struct job *job)
@@ -391,7 +482,7 @@ static bool take_next(struct run *run, struct job *job)
 
     pthread_mutex_lock(&run->lock);
     while (!run->error && (found = tptrace_blocks_next(&run->blocks, &job->piece)) > 0 &&
-           !thread_is_wanted(run, job->piece.track))
+           !track_is_read(run, job->piece.track))
         found = 0;
     if (found > 0) {
         job->reading = find_reading(run, &job->piece);
@@ -430,6 +521,16 @@ static void free_readings(struct run *run)
     }
 }
 
+static void add_counts(struct tptrace_totals *totals, const struct tptrace_reading *r)
+{
+    if (!r->source.is_muted) {
+        tp_stream_add_counts(&totals->stream, &r->stream.counts);
+        return;
+    }
+    for (unsigned k = TP_EVENT_CUDA_CALL; k < TP_EVENT_KIND_END; k++)
+        totals->stream.kinds[k] += r->stream.counts.kinds[k];
+}
+
 /* All records have been read: what is still open is unfinished. */
 static int finish_tracks(struct run *run)
 {
@@ -443,8 +544,10 @@ static int finish_tracks(struct run *run)
         uint64_t lost = 0;
         if (r) {
             r->consumer = &run->consumers[0];
+            begin_watch(r);
             error = tp_stream_finish(&r->stream, run->process->last_ticks);
-            tp_stream_add_counts(&totals->stream, &r->stream.counts);
+            error = end_watch(r, error);
+            add_counts(totals, r);
             lost = r->stream.counts.lost_records;
         }
         if (thread_is_wanted(run, track))

@@ -16,6 +16,18 @@
 #include "input/tptrace_process.h"
 #include "model/stream.h"
 
+struct tptrace_stream_options {
+    bool fold;
+    const struct tp_stream_window *windows;
+    size_t window_count;
+    const char *thread;     /* a tid in decimal or a thread's name; NULL all */
+    uint64_t first_ordinal; /* of the process's first track */
+    uint64_t user;
+    unsigned workers; /* at least 1 */
+    bool verify; /* what blocks say of themselves against what is in them: differences are troubles
+                  */
+};
+
 /* Where a range comes from. */
 struct tptrace_source {
     const struct tptrace_process *process;
@@ -23,6 +35,10 @@ struct tptrace_source {
     struct tptrace_names *names;
     uint64_t ordinal; /* of the track in the whole run */
     uint64_t user;    /* of the process: what the caller gave */
+    bool is_muted;    /* a thread that is not selected: its records of CUDA alone are told */
+    const struct tptrace_stream_options *options;
+    struct tptrace_cuda_totals *cuda_totals; /* of the process, to be added to */
+    void **note;                             /* the consumers' own, of the track; NULL at first */
 };
 
 /* A range that may have ended on another thread. */
@@ -35,6 +51,20 @@ struct tptrace_async {
     uint8_t how; /* enum tp_stream_end */
 };
 
+/* Who follows the ranges of processes that use CUDA; see struct tp_stream_watcher. Called with the
+ * consumer's context. */
+struct tptrace_watcher {
+    void (*begin_piece)(
+        void *context); /* around all that follows; and the consumer's other calls */
+    int (*end_piece)(void *context, const struct tptrace_source *source, struct tp_stream *stream);
+    void (*ended)(void *context, const struct tptrace_source *source,
+                  const struct tp_stream_range *range);
+    void (*folded)(void *context, const struct tptrace_source *source,
+                   const struct tp_stream_range *range, const struct tp_stream_range *parent);
+    int (*merge)(void *context, const struct tp_stream_range *into, void **into_note, void *note,
+                 bool fold);
+};
+
 /* Who takes what comes out; one per worker. Any of the functions may be NULL. Return: 0, or
  * negative to stop. */
 struct tptrace_consumer {
@@ -43,6 +73,10 @@ struct tptrace_consumer {
                  const struct tp_stream_range *range);
     int (*async)(void *context, const struct tptrace_source *source,
                  const struct tptrace_async *async);
+    /* a record of CUDA that is no range; the stream tells where it stands */
+    int (*cuda)(void *context, const struct tptrace_source *source, const uint64_t *record,
+                uint64_t ticks, struct tp_stream *stream);
+    const struct tptrace_watcher *watcher;
     int (*end_process)(
         void *context); /* the process and its names go away; by one thread for all workers */
 };
@@ -62,18 +96,6 @@ struct tptrace_open_ranges {
     size_t kept;
 };
 
-struct tptrace_stream_options {
-    bool fold;
-    const struct tp_stream_window *windows;
-    size_t window_count;
-    const char *thread;     /* a tid in decimal or a thread's name; NULL all */
-    uint64_t first_ordinal; /* of the process's first track */
-    uint64_t user;
-    unsigned workers; /* at least 1 */
-    bool verify; /* what blocks say of themselves against what is in them: differences are troubles
-                  */
-};
-
 /**
  * tptrace_stream_process - all records of a process, once
  * @process: its clock is fitted; totals and troubles are added to
@@ -87,6 +109,16 @@ int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names
                            const struct tptrace_stream_options *options,
                            const struct tptrace_consumer *consumers,
                            struct tptrace_open_ranges *ret_open);
+
+/** tptrace_thread_is - is @wanted (NULL: any) the number or the name of thread @tid? */
+bool tptrace_thread_is(const struct tptrace_meta *meta, const char *wanted, uint32_t tid);
+
+/** tptrace_in_windows - is a time selected? */
+static inline bool tptrace_in_windows(const struct tptrace_stream_options *options, int64_t ns)
+{
+    return !options->window_count ||
+           tp_stream_in_windows(options->windows, options->window_count, ns);
+}
 
 /** tptrace_worker_count - one per core that we may use, at most 64 */
 unsigned tptrace_worker_count(void);

@@ -9,16 +9,16 @@ static unsigned hash_word(const unsigned char *text, size_t size)
     return (unsigned)size * 29 + text[0] * 7u + text[size - 1] * 13u + text[size / 2] * 3u;
 }
 
-/* Nearly all words are short ones, for which a call would cost more than the comparison. */
-static bool is_equal(const char *word, const unsigned char *text, size_t size)
+/* Nearly all words are short ones, for which a call would cost more than the comparison: their two
+ * halves, which may overlap. */
+static inline bool is_equal(const char *word, const unsigned char *text, size_t size)
 {
     if (size > 8)
         return !memcmp(word, text, size);
-    for (size_t i = 0; i < size; i++) {
-        if ((unsigned char)word[i] != text[i])
-            return false;
-    }
-    return true;
+    if (size >= 4)
+        return !memcmp(word, text, 4) && !memcmp(word + size - 4, text + size - 4, 4);
+    return (unsigned char)word[0] == text[0] && !memcmp(word + size / 2, text + size / 2, 1) &&
+           (unsigned char)word[size - 1] == text[size - 1];
 }
 
 void tp_word_table_init(struct tp_word_table *table, const struct tp_word *words, size_t count)

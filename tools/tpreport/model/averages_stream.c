@@ -123,17 +123,24 @@ static inline int find_group(struct tp_averages *averages, const struct tp_group
     return 0;
 }
 
+/* Sums of hostile sizes (292 years) stop at the end of what there is. */
+static inline void add(int64_t *into, int64_t value)
+{
+    if (__builtin_add_overflow(*into, value, into))
+        *into = value < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static void add_sums(struct sums *into, const struct sums *from)
 {
     into->flops += from->flops;
-    into->cpu_total_ns += from->cpu_total_ns;
-    into->cpu_self_ns += from->cpu_self_ns;
-    into->device_total_ns += from->device_total_ns;
-    into->device_self_ns += from->device_self_ns;
-    into->cpu_memory += from->cpu_memory;
-    into->cpu_memory_self += from->cpu_memory_self;
-    into->device_memory += from->device_memory;
-    into->device_memory_self += from->device_memory_self;
+    add(&into->cpu_total_ns, from->cpu_total_ns);
+    add(&into->cpu_self_ns, from->cpu_self_ns);
+    add(&into->device_total_ns, from->device_total_ns);
+    add(&into->device_self_ns, from->device_self_ns);
+    add(&into->cpu_memory, from->cpu_memory);
+    add(&into->cpu_memory_self, from->cpu_memory_self);
+    add(&into->device_memory, from->device_memory);
+    add(&into->device_memory_self, from->device_memory_self);
     into->count += from->count;
 }
 
@@ -142,14 +149,14 @@ static inline void add_event(struct sums *into, const struct tp_average_event *e
 {
     if (!(event->flags & TP_EVENT_NO_FLOPS))
         into->flops += event->flops;
-    into->cpu_total_ns += event->cpu_total_ns;
-    into->cpu_self_ns += event->cpu_self_ns;
-    into->device_total_ns += event->device_total_ns;
-    into->device_self_ns += event->device_self_ns;
-    into->cpu_memory += event->cpu_memory;
-    into->cpu_memory_self += event->cpu_memory_self;
-    into->device_memory += event->device_memory;
-    into->device_memory_self += event->device_memory_self;
+    add(&into->cpu_total_ns, event->cpu_total_ns);
+    add(&into->cpu_self_ns, event->cpu_self_ns);
+    add(&into->device_total_ns, event->device_total_ns);
+    add(&into->device_self_ns, event->device_self_ns);
+    add(&into->cpu_memory, event->cpu_memory);
+    add(&into->cpu_memory_self, event->cpu_memory_self);
+    add(&into->device_memory, event->device_memory);
+    add(&into->device_memory_self, event->device_memory_self);
     into->count += event->count;
 }
 
@@ -162,9 +169,9 @@ static inline bool is_before(const struct tp_average_event *event, const struct 
     return event->sequence < member->sequence;
 }
 
-int tp_averages_add(struct tp_averages *averages, const struct tp_average_event *event)
+static struct tp_group_fields fields_of(const struct tp_average_event *event)
 {
-    struct tp_group_fields fields = {
+    return (struct tp_group_fields){
         .name = event->name,
         .overload_name = event->overload_name,
         .input_shapes = event->input_shapes,
@@ -173,6 +180,29 @@ int tp_averages_add(struct tp_averages *averages, const struct tp_average_event 
         .flags = event->flags,
         .device_type = event->device_type,
     };
+}
+
+int tp_averages_credit(struct tp_averages *averages, const struct tp_average_event *event)
+{
+    struct tp_group_fields fields = fields_of(event);
+    struct group *group;
+
+    int result = find_group(averages, &fields, &group);
+    if (!result)
+        add_event(&group->sums, event);
+    return result;
+}
+
+void tp_averages_set_device(struct tp_averages *averages, uint32_t use_device)
+{
+    for (uint32_t i = 0; i < averages->grouping.groups.count; i++)
+        averages->groups[i].first.use_device = use_device;
+    averages->last.use_device = use_device;
+}
+
+int tp_averages_add(struct tp_averages *averages, const struct tp_average_event *event)
+{
+    struct tp_group_fields fields = fields_of(event);
     struct group *group;
 
     int result = find_group(averages, &fields, &group);
@@ -206,7 +236,7 @@ static int merge_group(struct tp_averages *into, const struct group *from)
     if (result < 0)
         return result;
     add_sums(&group->sums, &from->sums);
-    if (!group->first.is_set || comes_before(&from->first, &group->first))
+    if (from->first.is_set && (!group->first.is_set || comes_before(&from->first, &group->first)))
         group->first = from->first;
     return 0;
 }

@@ -107,14 +107,14 @@ static int to_integer(const struct decimal *d, int64_t shift, int64_t *ret)
     return 0;
 }
 
-/* Up to @fraction digits behind the point, and all within 18, as nearly all numbers are. */
+/* Up to @fraction digits behind the point, and all within 19, as nearly all numbers are. */
 static bool read_usual(const char *text, size_t size, unsigned fraction, int64_t *ret)
 {
     static const int64_t powers[] = {1, 10, 100, 1000};
     uint64_t value = 0;
     size_t point = size;
 
-    if (!size || size > 19)
+    if (!size || size > 20)
         return false;
     for (size_t i = 0; i < size; i++) {
         if (is_digit(text[i]))
@@ -125,8 +125,8 @@ static bool read_usual(const char *text, size_t size, unsigned fraction, int64_t
             return false;
     }
     size_t places = point == size ? 0 : size - point - 1;
-    if (places > fraction || (point < size && !places) ||
-        size - (point < size) + fraction - places > 18)
+    if (places > fraction || (point < size && !places) || size - (point < size) > 19 ||
+        value > (uint64_t)(INT64_MAX / powers[fraction - places]))
         return false;
     *ret = (int64_t)value * powers[fraction - places];
     return true;

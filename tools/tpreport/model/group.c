@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/hash.h"
+
 int tp_groups_grow(struct tp_groups *groups)
 {
     uint32_t capacity = groups->capacity ? groups->capacity * 2 : 128;
@@ -38,12 +40,8 @@ static uint32_t *find_prefix(const struct tp_stack_prefixes *prefixes, uint32_t 
 {
     const uint32_t *frames = tp_stacks_frames(prefixes->stacks, stack);
     uint32_t count = prefix_count(prefixes, stack), mask = prefixes->slot_count - 1;
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ count;
+    uint64_t hash = tp_hash_bytes(prefixes->stacks->seed, frames, count * sizeof(*frames));
 
-    for (uint32_t i = 0; i < count; i++) {
-        hash = (hash ^ frames[i]) * 0x9fb21c651e98df25u;
-        hash ^= hash >> 32;
-    }
     for (;; hash++) {
         uint32_t *slot = &prefixes->slots[hash & mask];
         if (!*slot)

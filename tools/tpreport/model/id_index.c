@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/hash.h"
+
 void tp_id_index_fini(struct tp_id_index *index)
 {
     free(index->ids);
@@ -13,9 +15,7 @@ void tp_id_index_fini(struct tp_id_index *index)
 
 static uint32_t *find_slot(const struct tp_id_index *index, int64_t id)
 {
-    uint64_t hash = (uint64_t)id * 0x9e3779b97f4a7c15u;
-
-    for (hash ^= hash >> 32;; hash++) {
+    for (uint64_t hash = tp_hash_bytes(index->seed, &id, sizeof(id));; hash++) {
         uint32_t *slot = &index->slots[hash & (index->slot_count - 1)];
         if (!*slot || index->ids[*slot - 1] == id)
             return slot;
@@ -31,6 +31,8 @@ static int grow_slots(struct tp_id_index *index)
     if (!slots)
         return -ENOMEM;
     free(index->slots);
+    if (!index->slots)
+        index->seed = tp_hash_seed();
     index->slots = slots;
     index->slot_count = count;
     for (uint32_t i = 0; i < index->count; i++)

@@ -11,6 +11,7 @@ struct tp_id_index {
     uint32_t count, capacity;
     uint32_t *slots; /* open addressing; number + 1, 0 = free */
     uint32_t slot_count;
+    uint64_t seed; /* of hashes */
 };
 
 #define TP_NO_NUMBER UINT32_MAX

@@ -58,11 +58,14 @@ struct link {
     bool has_kernels, is_claimed;
 };
 
+enum { COPIES_PER_EVENT = 64 }; /* on average */
+
 struct links {
     struct tp_id_index ids;
     struct link *items; /* by the id's number */
     uint32_t *next;     /* by event */
     uint32_t capacity;
+    uint64_t copy_count; /* of kernels that events could not share */
 };
 
 static void links_fini(struct links *links)
@@ -169,8 +172,8 @@ static void claim(struct tp_raw_records *records, const struct links *links, str
 
 /* Device work that is linked to a front-end event becomes its kernels. All events with the id get
  * the same ones, so that they share them; only those of events that have others too are copies. */
-static int take_kernels(struct tp_raw_records *records, const struct links *links,
-                        struct link *link, uint32_t index)
+static int take_kernels(struct tp_raw_records *records, struct links *links, struct link *link,
+                        uint32_t index)
 {
     struct tp_event_list *list = records->list;
     struct tp_function_event *event = &list->events[index];
@@ -186,6 +189,8 @@ static int take_kernels(struct tp_raw_records *records, const struct links *link
         struct tp_function_event *linked = &list->events[records->first + i];
         if (!is_creditable(linked))
             continue;
+        if (!is_shared && ++links->copy_count > COPIES_PER_EVENT * (uint64_t)list->count)
+            return -TP_ELIMIT;
         result =
             tp_event_list_credit_kernel(list, index,
                                         &(struct tp_kernel){.name = linked->name,
@@ -216,7 +221,7 @@ static void move_calls(struct tp_raw_records *records, const struct links *links
     }
 }
 
-static int credit_kernels(struct tp_raw_records *records, const struct links *links)
+static int credit_kernels(struct tp_raw_records *records, struct links *links)
 {
     struct tp_event_list *list = records->list;
     uint32_t measured = 0;
@@ -425,6 +430,11 @@ int tp_post_process(struct tp_raw_records *records, int64_t trace_start_ns, stru
         result = add_memory_events(records, trace_start_ns);
     if (!result && records->list->count > records->first)
         result = sort_events(records->list, records->first);
+    if (result == -TP_ELIMIT)
+        return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET,
+                            "found kernels linked to too many events with a measured time, "
+                            "expected %d for each of the %u events on average at most",
+                            COPIES_PER_EVENT, records->list->count);
     return result < 0 ? tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for %u events",
                                      records->list->count)
                       : 0;

@@ -6,23 +6,13 @@
 #include <string.h>
 
 #include "base/error.h"
-
-static uint64_t hash_frames(const uint32_t *frames, uint32_t count)
-{
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ count;
-
-    for (uint32_t i = 0; i < count; i++) {
-        hash = (hash ^ frames[i]) * 0x9fb21c651e98df25u;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
+#include "model/hash.h"
 
 static uint32_t *find_slot(const struct tp_stacks *stacks, const uint32_t *frames, uint32_t count)
 {
     uint32_t mask = stacks->slot_count - 1;
 
-    for (uint64_t i = hash_frames(frames, count);; i++) {
+    for (uint64_t i = tp_hash_bytes(stacks->seed, frames, count * sizeof(*frames));; i++) {
         uint32_t *slot = &stacks->slots[i & mask];
         if (!*slot)
             return slot;
@@ -125,6 +115,7 @@ int tp_stacks_init(struct tp_stacks *stacks)
     uint32_t id;
 
     memset(stacks, 0, sizeof(*stacks));
+    stacks->seed = tp_hash_seed();
     int result = append(stacks, NULL, 0, &id); /* None: in no slot */
     if (!result)
         result = grow_frames(stacks, 0);

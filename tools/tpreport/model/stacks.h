@@ -24,6 +24,7 @@ struct tp_stacks {
     uint64_t frame_count, frame_capacity;
     uint32_t *slots; /* open addressing; id + 1, 0 = free */
     uint32_t slot_count;
+    uint64_t seed; /* of hashes */
 };
 
 /**

@@ -19,7 +19,8 @@ struct tp_stream_frame {
     struct tp_stream_frame *class_below;
     int64_t device_start;
     struct kids kids;
-    bool hidden; /* filtered by name or by window */
+    void *note, *held_note; /* the watcher's */
+    bool hidden;            /* filtered by name or by window */
     bool has_held;
     struct tp_stream_range held; /* the only child, of the same name */
     struct kids held_kids;
@@ -141,6 +142,7 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     range->class_ = (uint8_t)class_;
     frame->device_start = stream->device_bytes;
     frame->kids = (struct kids){0};
+    frame->note = frame->held_note = NULL;
     frame->has_held = false;
     frame->class_below = stream->class_top[class_];
     stream->class_top[class_] = frame;
@@ -191,6 +193,24 @@ static int hand_out(struct tp_stream *stream, const struct tp_stream_range *rang
     return stream->config.range(stream->config.context, range);
 }
 
+static void give_note(struct tp_stream *stream, struct tp_stream_frame *into, void **note,
+                      bool fold)
+{
+    if (!*note)
+        return;
+    stream->config.watcher->merge(stream->config.context, into ? &into->range : NULL,
+                                  into ? &into->note : NULL, *note, fold);
+    *note = NULL;
+}
+
+/* The only child was not alone. */
+static int let_go(struct tp_stream *stream, struct tp_stream_frame *frame)
+{
+    frame->has_held = false;
+    give_note(stream, frame, &frame->held_note, false);
+    return hand_out(stream, &frame->held);
+}
+
 /* Give a summed-up range to the frame below it, or out. */
 static int deliver(struct tp_stream *stream, struct tp_stream_frame *frame)
 {
@@ -198,22 +218,67 @@ static int deliver(struct tp_stream *stream, struct tp_stream_frame *frame)
     int error = 0;
 
     frame->range.parent = parent ? parent->range.sequence : 0;
+    if (stream->config.watcher)
+        stream->config.watcher->ended(stream->config.context, &frame->range);
     if (parent) {
         if (stream->config.fold && !parent->kids.count &&
             parent->range.name->name == frame->range.name->name) {
             parent->held = frame->range;
             parent->held_kids = frame->kids;
             parent->has_held = true;
+            parent->held_note = frame->note;
             add_kid(&parent->kids, &frame->range);
             return 0;
         }
-        if (parent->has_held) {
-            parent->has_held = false;
-            error = hand_out(stream, &parent->held);
-        }
+        if (parent->has_held)
+            error = let_go(stream, parent);
         add_kid(&parent->kids, &frame->range);
     }
+    give_note(stream, parent, &frame->note, false);
     return error ? error : hand_out(stream, &frame->range);
+}
+
+bool tp_stream_top(const struct tp_stream *stream, const struct tp_stream_range **ret_range,
+                   void ***ret_note)
+{
+    if (!stream->top)
+        return false;
+    *ret_range = &stream->top->range;
+    *ret_note = &stream->top->note;
+    return true;
+}
+
+int tp_stream_add_call(struct tp_stream *stream)
+{
+    struct tp_stream_frame *top = stream->top;
+
+    if (!top)
+        return 0;
+    top->kids.count = top->kids.count ? 2 : 1;
+    return top->has_held ? let_go(stream, top) : 0;
+}
+
+uint64_t tp_stream_last_open(const struct tp_stream *stream, int64_t ns)
+{
+    const struct tp_stream_frame *frame = stream->top;
+
+    while (frame && frame->range.start_ns > ns)
+        frame = frame->below;
+    return frame ? frame->range.sequence : 0;
+}
+
+bool tp_stream_find(struct tp_stream *stream, uint64_t sequence,
+                    const struct tp_stream_range **ret_range, void ***ret_note)
+{
+    for (struct tp_stream_frame *f = stream->top; f; f = f->below) {
+        bool is_held = f->has_held && f->held.sequence == sequence;
+        if (!is_held && f->range.sequence != sequence)
+            continue;
+        *ret_range = is_held ? &f->held : &f->range;
+        *ret_note = is_held ? &f->held_note : &f->note;
+        return true;
+    }
+    return false;
 }
 
 /* Close a class's innermost range. */
@@ -231,6 +296,9 @@ static int close_range(struct tp_stream *stream, unsigned class_, uint64_t ticks
         if (frame->has_held) { /* the only child bears our name: its children are ours */
             frame->kids = frame->held_kids;
             stream->counts.folded++;
+            if (stream->config.watcher)
+                stream->config.watcher->folded(stream->config.context, &frame->held, &frame->range);
+            give_note(stream, frame, &frame->held_note, true);
         }
         frame->range.how = (uint8_t)how;
         sum_up(stream, frame, ticks, counters);
@@ -256,14 +324,26 @@ static int end_range(struct tp_stream *stream, const uint64_t *record, unsigned 
     return close_range(stream, class_, ticks, record + 1, TP_STREAM_ENDED);
 }
 
+uint64_t tp_stream_innermost(const struct tp_stream *stream)
+{
+    return stream->top ? stream->top->range.sequence : 0;
+}
+
 static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned kind,
                      uint64_t ticks)
 {
     bool wanted = kind == TP_EVENT_ASYNC_BEGIN || kind == TP_EVENT_ASYNC_END;
 
+    if (kind >= TP_EVENT_CUDA_CALL)
+        return stream->config.cuda ? stream->config.cuda(stream->config.context, record, ticks) : 0;
     if (kind == TP_EVENT_MEMORY && (record[1] & 0xffff) != 0) {
         stream->device_bytes = (int64_t)((uint64_t)stream->device_bytes + record[5]);
+        stream->counts.device_memory++;
         wanted = !stream->top;
+        int error =
+            stream->config.cuda ? stream->config.cuda(stream->config.context, record, ticks) : 0;
+        if (error)
+            return error;
     }
     if (!wanted || !stream->config.point)
         return 0;
@@ -458,4 +538,5 @@ void tp_stream_add_counts(struct tp_stream_counts *into, const struct tp_stream_
     into->lost_records += from->lost_records;
     into->lost_name_bytes += from->lost_name_bytes;
     into->without_details += from->without_details;
+    into->device_memory += from->device_memory;
 }

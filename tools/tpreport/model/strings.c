@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/hash.h"
 
 #define CHUNK_SIZE (256u << 10)
 
@@ -15,24 +16,6 @@ struct tp_strings_chunk {
     size_t used, size;
     char bytes[];
 };
-
-static uint64_t hash_bytes(const char *bytes, size_t size)
-{
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ size;
-
-    while (size >= 8) {
-        uint64_t word;
-        memcpy(&word, bytes, 8);
-        hash = (hash ^ word) * 0x9fb21c651e98df25u;
-        hash ^= hash >> 32;
-        bytes += 8;
-        size -= 8;
-    }
-    uint64_t rest = 0;
-    memcpy(&rest, bytes, size);
-    hash = (hash ^ rest) * 0x9fb21c651e98df25u;
-    return hash ^ hash >> 29;
-}
 
 static bool is_valid_utf8(const char *bytes, size_t size)
 {
@@ -124,7 +107,7 @@ static uint32_t *find_slot(const struct tp_strings *strings, const char *bytes, 
 {
     uint32_t mask = strings->slot_count - 1;
 
-    for (uint64_t i = hash_bytes(bytes, size);; i++) {
+    for (uint64_t i = tp_hash_bytes(strings->seed, bytes, size);; i++) {
         uint32_t *slot = &strings->slots[i & mask];
         if (!*slot)
             return slot;
@@ -251,6 +234,7 @@ int tp_strings_init(struct tp_strings *strings)
     uint32_t id;
 
     memset(strings, 0, sizeof(*strings));
+    strings->seed = tp_hash_seed();
     int result = append(strings, "", 0, &id); /* None: in no slot, so that no text finds it */
     if (!result)
         result = tp_strings_put(strings, "", 0, &id);

@@ -26,6 +26,7 @@ struct tp_strings {
     uint32_t count, capacity;
     uint32_t *slots; /* open addressing; id + 1, 0 = free */
     uint32_t slot_count;
+    uint64_t seed; /* of hashes */
     struct tp_strings_chunk *chunks;
 };
 

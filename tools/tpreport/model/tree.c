@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/hash.h"
+#include "model/kernel_sums.h"
+
 /* ---- nesting ---- */
 
 static int compare_threads(const void *a, const void *b, void *context)
@@ -135,34 +138,102 @@ static uint32_t find_parent(struct tp_event_list *list, uint32_t index)
     return root;
 }
 
-static bool fold_event(struct tp_event_list *list, uint32_t index)
+struct tp_kernel_range {
+    uint32_t first, count;
+};
+
+/* Is @index the only child that counts? */
+static bool is_alone(const struct tp_event_list *list, const struct tp_function_event *parent,
+                     uint32_t index)
+{
+    for (uint32_t i = parent->first_child; i != TP_NO_EVENT; i = list->events[i].next_sibling) {
+        if (i != index && !(list->events[i].flags & TP_EVENT_INCIDENTAL))
+            return false;
+    }
+    return true;
+}
+
+/* A child's children stand where it stood among its siblings. */
+static void replace_by_children(struct tp_event_list *list, struct tp_function_event *parent,
+                                uint32_t index)
+{
+    struct tp_function_event *event = &list->events[index];
+    uint32_t *link = &parent->first_child, before = TP_NO_EVENT;
+
+    while (*link != index) {
+        before = *link;
+        link = &list->events[before].next_sibling;
+    }
+    bool is_last = event->next_sibling == TP_NO_EVENT;
+    if (event->first_child == TP_NO_EVENT) {
+        *link = event->next_sibling;
+        if (is_last)
+            parent->last_child = before;
+        return;
+    }
+    *link = event->first_child;
+    list->events[event->last_child].next_sibling = event->next_sibling;
+    if (is_last)
+        parent->last_child = event->last_child;
+}
+
+/* What incidental calls launched stays beside what the child has. */
+static int join_kernels(struct tp_event_list *list, struct tp_function_event *event,
+                        const struct tp_function_event *child)
+{
+    struct tp_kernel_range ranges[] = {{event->first_kernel, event->kernel_count},
+                                       {child->first_kernel, child->kernel_count}};
+    int result = 0;
+
+    if (!child->kernel_count)
+        return 0;
+    event->first_kernel = list->kernel_count;
+    event->kernel_count = 0;
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t k = 0; k < ranges[i].count && !result; k++) {
+            struct tp_kernel kernel = list->kernels[ranges[i].first + k];
+            result = tp_event_list_credit_kernel(list, (uint32_t)(event - list->events), &kernel);
+        }
+    }
+    return result;
+}
+
+/* Return: 1 folded, 0 not, negative. */
+static int fold_event(struct tp_event_list *list, uint32_t index)
 {
     struct tp_function_event *event = &list->events[index];
     uint32_t parent = find_parent(list, index);
 
     if (parent == TP_NO_EVENT)
-        return false;
+        return 0;
     struct tp_function_event *p = &list->events[parent];
-    if (p->name != event->name || p->first_child != p->last_child)
-        return false;
-    p->first_child = event->first_child;
-    p->last_child = event->last_child;
-    p->first_kernel = event->first_kernel;
-    p->kernel_count = event->kernel_count;
+    if (p->name != event->name || !is_alone(list, p, index))
+        return 0;
+    if (p->first_child != p->last_child && p->kernel_count) {
+        int result = join_kernels(list, p, event);
+        if (result < 0)
+            return result;
+    } else {
+        p->first_kernel = event->first_kernel;
+        p->kernel_count = event->kernel_count;
+    }
+    replace_by_children(list, p, index);
     event->parent = parent;
     event->flags |= TP_EVENT_FOLDED;
-    return true;
+    return 1;
 }
 
-static void fold(struct tp_event_list *list, uint32_t first)
+static int fold(struct tp_event_list *list, uint32_t first)
 {
     bool changed = true;
 
     while (changed) {
         changed = false;
         for (uint32_t i = first; i < list->count; i++) {
-            if (!(list->events[i].flags & TP_EVENT_FOLDED))
-                changed |= fold_event(list, i);
+            int result = list->events[i].flags & TP_EVENT_FOLDED ? 0 : fold_event(list, i);
+            if (result < 0)
+                return result;
+            changed |= result;
         }
     }
     for (uint32_t i = first; i < list->count; i++) {
@@ -170,6 +241,7 @@ static void fold(struct tp_event_list *list, uint32_t first)
         if (list->events[i].parent != TP_NO_EVENT)
             list->events[i].flags |= TP_EVENT_HAS_PARENT;
     }
+    return 0;
 }
 
 /* ---- backward stacks ---- */
@@ -184,15 +256,15 @@ struct forward_stacks {
         bool used;
     } * slots;
     size_t mask;
+    uint64_t seed; /* of hashes */
 };
 
 static struct forward_stack *find_forward(const struct forward_stacks *map, int64_t sequence_nr,
                                           int64_t thread)
 {
-    uint64_t hash =
-        (uint64_t)sequence_nr * 0x9e3779b97f4a7c15u ^ (uint64_t)thread * 0x9fb21c651e98df25u;
+    int64_t key[2] = {sequence_nr, thread};
 
-    for (hash ^= hash >> 32;; hash++) {
+    for (uint64_t hash = tp_hash_bytes(map->seed, key, sizeof(key));; hash++) {
         struct forward_stack *slot = &map->slots[hash & map->mask];
         if (!slot->used || (slot->sequence_nr == sequence_nr && slot->thread == thread))
             return slot;
@@ -293,6 +365,7 @@ static int join_backward_stacks(struct tp_event_list *list, uint32_t first, stru
     while (room < count * 2)
         room *= 2;
     map.mask = room - 1;
+    map.seed = tp_hash_seed();
     map.slots = calloc(room, sizeof(*map.slots));
     uint32_t *backward = malloc(count * sizeof(*backward));
     if (map.slots && backward)
@@ -315,7 +388,9 @@ int tp_tree_build(struct tp_event_list *list, struct tp_diag *diag)
     if (result < 0)
         return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory to nest %u events",
                             list->count);
-    fold(list, first);
+    result = fold(list, first);
+    if (result < 0)
+        return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for kernels");
     result = join_backward_stacks(list, first, diag);
     if (!result)
         list->tree_count = list->count;
@@ -349,18 +424,9 @@ static struct child_sums sum_children(const struct tp_event_list *list,
     return sums;
 }
 
-static struct tp_number sum_kernels(const struct tp_event_list *list,
-                                    const struct tp_function_event *event)
-{
-    struct tp_number sum = tp_number_integer(0);
-
-    for (uint32_t i = 0; i < event->kernel_count; i++)
-        sum = tp_number_add(sum, list->kernels[event->first_kernel + i].duration);
-    return sum;
-}
-
 static int set_device_times(const struct tp_event_list *list, struct tp_function_event *event,
-                            const struct child_sums *sums, struct tp_diag *diag)
+                            const struct child_sums *sums, struct tp_kernel_sums *kernels,
+                            struct tp_diag *diag)
 {
     struct tp_number total = tp_number_integer(0), self = total;
 
@@ -368,7 +434,8 @@ static int set_device_times(const struct tp_event_list *list, struct tp_function
         event->use_device == TP_STRING_EMPTY) {
         /* nothing to credit */
     } else if (event->device_type == TP_DEVICE_CPU) {
-        total = sum_kernels(list, event);
+        if (tp_kernel_sums_get(kernels, list, event, &total) < 0)
+            return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for sums of kernels");
         if (!(event->flags & TP_EVENT_LEGACY))
             total = tp_number_add(total, sums->device_time);
         self = tp_number_subtract(total, sums->device_time);
@@ -387,7 +454,7 @@ static int set_device_times(const struct tp_event_list *list, struct tp_function
 }
 
 static int set_times(const struct tp_event_list *list, struct tp_function_event *event,
-                     struct tp_diag *diag)
+                     struct tp_kernel_sums *kernels, struct tp_diag *diag)
 {
     struct tp_number zero = tp_number_integer(0), cpu = zero, memory = zero, device_memory = zero;
     struct child_sums sums = sum_children(list, event);
@@ -401,7 +468,7 @@ static int set_times(const struct tp_event_list *list, struct tp_function_event 
     tp_event_set(event, TP_EVENT_SELF_CPU_TIME, cpu);
     tp_event_set(event, TP_EVENT_SELF_CPU_MEMORY, memory);
     tp_event_set(event, TP_EVENT_SELF_DEVICE_MEMORY, device_memory);
-    return set_device_times(list, event, &sums, diag);
+    return set_device_times(list, event, &sums, kernels, diag);
 }
 
 static uint32_t leftmost_leaf(const struct tp_event_list *list, uint32_t index)
@@ -412,12 +479,13 @@ static uint32_t leftmost_leaf(const struct tp_event_list *list, uint32_t index)
 }
 
 /* Children before their parent, along the links alone. */
-static int set_times_below(const struct tp_event_list *list, uint32_t root, struct tp_diag *diag)
+static int set_times_below(const struct tp_event_list *list, uint32_t root,
+                           struct tp_kernel_sums *kernels, struct tp_diag *diag)
 {
     uint32_t at = leftmost_leaf(list, root);
 
     for (;;) {
-        int result = set_times(list, &list->events[at], diag);
+        int result = set_times(list, &list->events[at], kernels, diag);
         if (result < 0 || at == root)
             return result;
         uint32_t next = list->events[at].next_sibling;
@@ -427,12 +495,14 @@ static int set_times_below(const struct tp_event_list *list, uint32_t root, stru
 
 int tp_tree_times(struct tp_event_list *list, struct tp_diag *diag)
 {
+    struct tp_kernel_sums kernels = {0};
     int result = 0;
 
     for (uint32_t i = tp_event_list_next(list, 0); !result && i < list->count;
          i = tp_event_list_next(list, i + 1)) {
         if (list->events[i].parent == TP_NO_EVENT)
-            result = set_times_below(list, i, diag);
+            result = set_times_below(list, i, &kernels, diag);
     }
+    tp_kernel_sums_fini(&kernels);
     return result;
 }
