@@ -64,6 +64,7 @@ void *tp_os_remap(void *memory, size_t old_size,
 void tp_os_unmap(void *memory, size_t size);
 int tp_os_wipe_on_fork(void *memory, size_t size);
 int tp_os_dont_fork(void *memory, size_t size);
+int tp_os_forget(void *memory, size_t size); /* private pages read 0 again and take no room */
 
 void tp_os_exit_group(int status);
 uint32_t tp_os_pid(void);

@@ -267,6 +267,11 @@ int tp_os_wipe_on_fork(void *memory, size_t size)
     return (int)CALL(SYS_madvise, memory, size, MADV_WIPEONFORK);
 }
 
+int tp_os_forget(void *memory, size_t size)
+{
+    return (int)CALL(SYS_madvise, memory, size, MADV_DONTNEED);
+}
+
 int tp_os_dont_fork(void *memory, size_t size)
 {
     return (int)CALL(SYS_madvise, memory, size, MADV_DONTFORK);

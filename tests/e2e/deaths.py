@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every way to end, every way to make a process: what a call had recorded is in the report, once."""
+"""Every way to end, every way to make a process: what was recorded is in the report, once."""
 
 import json
 import os

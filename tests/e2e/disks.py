@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Disks that are full, read-only, slow or gone, and other limits: the program runs on as without the
+"""Disks that are full, read-only or gone, and other limits: the program runs on as without the
 agent, one line says so, what was written before is readable, what was lost is counted."""
 
 import contextlib
