@@ -77,6 +77,8 @@ static void write_meta(struct tp_live *live)
 {
     struct tp_drain *d = live->drain;
 
+    while (d->meta.cut && d->meta.used && d->meta_bytes[d->meta.used - 1] != '\n')
+        d->meta.used--; /* a line that found no room goes whole */
     if (d->meta.used && !tp_recording_meta(live, d->meta_bytes, d->meta.used))
         tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
     else if (d->meta.used > META_BYTES / 2) /* the disk does not take them: the newest must go */
@@ -589,6 +591,7 @@ static void retire_dead(struct tp_live *live)
         tell_track_end(live, e);
         if (!tp_recording_recycle_ring(live, i))
             tp_recording_drop_ring(live, live->drain->ring_dir, i);
+        tp_os_forget(t->names, TP_NAME_CACHE * sizeof(*t->names)); /* a page */
         memset(t, 0, offsetof(struct tp_thread, state));
         atomic_store_explicit(&t->state, TP_THREAD_FREE, memory_order_release);
     }

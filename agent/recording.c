@@ -492,7 +492,9 @@ static int append_meta(struct tp_live *live, const char *bytes, size_t size, int
     int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_APPEND | flags, FILE_MODE);
     if (fd < 0)
         return fail_at(path, fd);
-    int64_t n = tp_os_write(fd, bytes, size);
+    int64_t before = tp_os_seek_end(fd), n = tp_os_write(fd, bytes, size);
+    if (n > 0 && n < (int64_t)size && before >= 0) /* half a line would spoil the next one */
+        tp_os_truncate(fd, (uint64_t)before);
     tp_os_close(fd);
     return n == (int64_t)size ? 0 : fail_at(path, n < 0 ? (int)n : -ENOSPC);
 }
@@ -739,7 +741,7 @@ int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count)
             break;
     }
     if (error) {
-        slot_count = TP_RING_SLOTS_MIN * 4;
+        slot_count = reserved < SMALL_SLOTS ? reserved : SMALL_SLOTS;
         error = make_anonymous_ring(live, e, slot_count);
     }
     if (error) {

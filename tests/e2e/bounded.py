@@ -55,7 +55,7 @@ def threads_in_sequence():
         calls, early, late, added = churn(out, "sequence", 10000, 10, TPAGENT_WHEN_FULL="wait")
         process, seen, dropped = all_or_counted(out, calls)
         print(
-            f"# 10,000 threads: {seen} of {calls} records, {dropped} dropped and counted; own memory"
+            f"# 10,000 threads: {seen} of {calls} records, {dropped} dropped and counted; memory"
             f" {early[0]} KiB after 5,000, {late[0]} KiB at the end; agent's mappings {late[2]}"
         )
         assert late[0] - early[0] < 2 << 10, (early, late)
@@ -124,7 +124,10 @@ def kept(when_big):
         done = tap.run(
             [STRESS, "2", "3000000"],
             tap.recorded_environment(
-                out, TPAGENT_MAX_SIZE=str(limit), TPAGENT_WHEN_BIG=when_big, TPAGENT_WHEN_FULL="wait"
+                out,
+                TPAGENT_MAX_SIZE=str(limit),
+                TPAGENT_WHEN_BIG=when_big,
+                TPAGENT_WHEN_FULL="wait",
             ),
             cwd=out,
         )

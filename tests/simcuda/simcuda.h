@@ -59,7 +59,6 @@ struct sim_context {
     struct sim_stream *streams;     /* list of all streams, the null stream last */
     uint64_t blocking_end; /* end of the last work on a stream that waits for the null stream */
     uint64_t all_end;      /* end of the last work on any stream */
-    int retained;
     struct sim_context *next;
 };
 
@@ -69,7 +68,6 @@ struct sim_stream {
     uint64_t end;   /* when all work queued so far is over */
     uint32_t flags; /* bit 0: does not wait for the null stream */
     int priority;
-    bool per_thread;
     struct sim_graph *capturing;
     struct sim_stream *next;
 };

@@ -12,6 +12,7 @@
 #include "model/averages.h"
 #include "model/device_memory.h"
 #include "model/gpu.h"
+#include "model/kernels.h"
 #include "read_recording.h"
 #include "records.h"
 
@@ -422,6 +423,15 @@ START_TEST(interposed_calls_are_ranges_without_device_time)
     ck_assert(!(r.list.events[1].flags & TP_EVENT_USER_ANNOTATION));
     expect_notes(&r, "interposed: launches are counted");
     expect_notes(&r, "CUPTI is held by X");
+    struct tp_kernels kernels;
+    tp_kernels_init(&kernels);
+    ck_assert_int_eq(tp_work_of_list(&r.list, 0, r.list.count, &kernels.sink), 0);
+    ck_assert_uint_eq(kernels.launches.count, 1);
+    ck_assert_uint_eq(kernels.launches.items[0].launches, 1);
+    ck_assert_str_eq(tp_strings_get(&r.strings, kernels.launches.items[0].name)->bytes,
+                     "gemm(float*, int)");
+    ck_assert_uint_eq(kernels.classes[TP_CLASS_KERNELS].count, 0);
+    tp_kernels_fini(&kernels);
     close_reading(&r);
     ck_assert_int_eq(read_averages(&r, "run", &options), 0);
     ck_assert_double_eq_tol(sum_of(&r, "a", TP_MEASURE_SELF_CPU_TIME), 0.024, 1e-9);
@@ -568,7 +578,7 @@ START_TEST(longest_gaps_name_who_ended_them)
     ck_assert_int_eq(device->gaps[0].length_ns, 5000);
     ck_assert_str_eq(tp_strings_get(&r.strings, r.list.events[device->gaps[0].event].name)->bytes,
                      "triton_add");
-    ck_assert_str_eq(tp_strings_get(&r.strings, device->gaps[0].operator)->bytes, "a");
+    ck_assert_str_eq(tp_strings_get(&r.strings, device->gaps[0].launcher)->bytes, "a");
     ck_assert_uint_eq(device->gap_counts[0], 1);
     ck_assert_uint_eq(device->gap_counts[1], 1);
     tp_gpu_fini(&gpu);

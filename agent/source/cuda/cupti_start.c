@@ -271,6 +271,19 @@ static void enable_kinds(void)
                           cupti->ActivityEnable(TP_CUPTI_KIND_GRAPH) != TP_CUPTI_SUCCESS;
 }
 
+/*
+ * From 13.0 each thread has a buffer of its own, and what an idle thread's holds comes only with a
+ * forced flush: late, and never after a SIGKILL. One for all comes each second.
+ */
+static void share_buffers(void)
+{
+    size_t size = 1;
+    uint8_t off = 0;
+
+    if (tp_cuda.api >= TP_CUPTI_12_3 && tp_cuda.cupti.ActivitySetAttribute)
+        tp_cuda.cupti.ActivitySetAttribute(TP_CUPTI_ATTRIBUTE_PER_THREAD, &size, &off);
+}
+
 static bool enable(char *why, size_t size)
 {
     const struct tp_cupti *cupti = &tp_cuda.cupti;
@@ -279,6 +292,7 @@ static bool enable(char *why, size_t size)
 
     tp_text_init(&text, why, size);
     choose_clock();
+    share_buffers();
     int result = cupti->ActivityRegisterCallbacks(tp_cuda_buffer_request, tp_cuda_buffer_complete);
     if (result != TP_CUPTI_SUCCESS) {
         tp_text_format(&text, "CUPTI takes no buffers: %s",

@@ -14,6 +14,7 @@ import tptrace  # noqa: E402
 
 SIMCUDA = os.environ["SIMCUDA"]
 PROGRAMS = os.environ["CUDA_PROGRAMS"]
+LOST = ("dropped", "no_room", "no_time", "invalid", "buffers")
 NAMES = {"name", "kernel", "geometry", "source"}
 
 
@@ -111,3 +112,23 @@ def counts(events, *keys):
     return collections.Counter(
         tuple(e[k] for k in keys) if len(keys) > 1 else e[keys[0]] for e in events
     )
+
+
+def nothing_lost(process):
+    lost = process.line("cuda_lost")
+    tap.equal([lost[k] for k in LOST], [0] * 5, "losses")
+    tap.equal(lost["unknown"], {}, "unknown kinds")
+    tap.equal(process.lines("drop"), [], "drop lines")
+
+
+def api_names(process):
+    """Of either way."""
+    return counts(process.all("cuda_api") + process.all("cuda_begin"), "name")
+
+
+class Chosen(tap.Tap):
+    """With words on the command line: only the claims that hold one of them."""
+
+    def check(self, name, function, *arguments, **named):
+        if not sys.argv[1:] or any(word in name for word in sys.argv[1:]):
+            super().check(name, function, *arguments, **named)

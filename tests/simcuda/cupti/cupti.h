@@ -2,6 +2,7 @@
 #ifndef SIM_CUPTI_H
 #define SIM_CUPTI_H
 
+#include "../entry.h"
 #include "../simcuda.h"
 
 #include <pthread.h>
@@ -106,10 +107,6 @@ void sim_activity_stream(const struct sim_stream *stream);
 
 /* callback.c */
 void sim_observe(const struct sim_core *core);
-
-#define ENTRY(name, ...)                                                                           \
-    SIM_EXPORT int name(__VA_ARGS__);                                                              \
-    int name(__VA_ARGS__)
 
 /*
  * With SIMCUDA_LOCK=MS CUPTI holds one lock around each of its functions and each callback, as the

@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices and contexts. SIMCUDA_DEVICES of them, alike but for their uuid. */
+/*
+ * Devices and contexts. SIMCUDA_DEVICES of them, alike but for their uuid; CUDA_VISIBLE_DEVICES
+ * chooses and orders.
+ */
 #include "driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_DEVICES = sizeof sim.devices / sizeof sim.devices[0] };
+
 static __thread struct sim_context *current;
+
+static void add_device(int physical)
+{
+    struct sim_device *device = &sim.devices[sim.device_count];
+    device->ordinal = sim.device_count++;
+    device->memory_bytes = sim_number("DEVICE_MEMORY", 16ull << 30);
+    device->multiprocessors = (uint32_t)sim_number("MULTIPROCESSORS", 108);
+    device->major = 8;
+    device->minor = 0;
+    snprintf(device->name, sizeof device->name, "Simulated GPU");
+    memset(device->uuid, 0x5a, sizeof device->uuid);
+    device->uuid[15] = (uint8_t)physical;
+}
 
 void sim_devices_init(void)
 {
-    sim.device_count = (int)sim_number("DEVICES", 1);
-    if (sim.device_count > 16)
-        sim.device_count = 16;
+    int count = (int)sim_number("DEVICES", 1);
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (count > MAX_DEVICES)
+        count = MAX_DEVICES;
     sim.next_stream = 7; /* the first context's default stream is 7 in records */
-    for (int i = 0; i < sim.device_count; i++) {
-        struct sim_device *device = &sim.devices[i];
-        device->ordinal = i;
-        device->memory_bytes = sim_number("DEVICE_MEMORY", 16ull << 30);
-        device->multiprocessors = (uint32_t)sim_number("MULTIPROCESSORS", 108);
-        device->major = 8;
-        device->minor = 0;
-        snprintf(device->name, sizeof device->name, "Simulated GPU");
-        memset(device->uuid, 0x5a, sizeof device->uuid);
-        device->uuid[15] = (uint8_t)i;
+    if (!visible) {
+        for (int i = 0; i < count; i++)
+            add_device(i);
+        return;
+    }
+    /* Numbers up to the first that is none, as the driver reads them. */
+    for (char *end; *visible && sim.device_count < MAX_DEVICES; visible = end + (*end == ',')) {
+        long physical = strtol(visible, &end, 10);
+        if (end == visible || physical < 0 || physical >= count)
+            return;
+        add_device((int)physical);
     }
 }
 
@@ -160,7 +180,6 @@ ENTRY(cuDevicePrimaryCtxRetain, struct sim_context **context, int device)
     if (!sim_device(device))
         END(SIM_EDEVICE);
     *context = sim_primary_context(device);
-    (*context)->retained++;
     END(SIM_OK);
 }
 

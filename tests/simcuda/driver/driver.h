@@ -2,6 +2,7 @@
 #ifndef SIM_DRIVER_H
 #define SIM_DRIVER_H
 
+#include "../entry.h"
 #include "../simcuda.h"
 
 #include <pthread.h>
@@ -99,9 +100,11 @@ struct sim_block {
     struct sim_context *context;
     struct sim_pool *pool; /* of an asynchronous one */
     bool registered;       /* the program's own host memory */
+    bool untold;           /* no record tells of it */
 };
 int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
                         struct sim_stream *stream, uint64_t *ret_address);
+int sim_memory_allocate_untold(uint64_t bytes, uint64_t *ret_address);
 /* An address of the current device that nobody else gets, told to nobody. */
 int sim_memory_reserve(uint64_t bytes, uint64_t *ret_address);
 int sim_memory_release(uint64_t address, struct sim_stream *stream);
@@ -172,39 +175,11 @@ uint32_t sim_node_type(const struct sim_node *node);
             sim.observer.member(__VA_ARGS__);                                                      \
     } while (0)
 
-/* cbid and name of an entry point, as CUPTI has them. */
-struct sim_api {
-    uint32_t cbid;
-    const char *name;
-};
-
 enum {
 #define SIM_CALL(name, cbid) CB_##name = cbid,
 #include "driver_calls.def"
 #undef SIM_CALL
 };
-
-#define API(name) ((struct sim_api){CB_##name, #name})
-#define WORD(x) ((uint64_t)(uintptr_t)(x))
-
-/* An exported function, with its declaration. */
-#define ENTRY(name, ...)                                                                           \
-    SIM_EXPORT int name(__VA_ARGS__);                                                              \
-    int name(__VA_ARGS__)
-
-/* The default-stream and the per-thread-default-stream form of @name; both are do_<name>(api,
- * per_thread, ...). */
-#define PAIR(name, suffix, parameters, ...)                                                        \
-    SIM_EXPORT int name parameters;                                                                \
-    int name parameters                                                                            \
-    {                                                                                              \
-        return do_##name(API(name), false, __VA_ARGS__);                                           \
-    }                                                                                              \
-    SIM_EXPORT int name##suffix parameters;                                                        \
-    int name##suffix parameters                                                                    \
-    {                                                                                              \
-        return do_##name(API(name##suffix), true, __VA_ARGS__);                                    \
-    }
 
 /* Opens the call @api_ whose arguments, each a word, are given; returns where CUDA cannot be used.
  */

@@ -101,8 +101,8 @@ static void tell(const struct sim_block *block, bool release, struct sim_stream 
     OBSERVE(memory, &memory);
 }
 
-int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
-                        struct sim_stream *stream, uint64_t *ret_address)
+static int allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
+                    struct sim_stream *stream, bool told, uint64_t *ret_address)
 {
     struct sim_context *context = sim_current_context();
     if (!context)
@@ -118,6 +118,7 @@ int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_po
         chunk->block.kind = kind;
         chunk->block.context = context;
         chunk->block.pool = pool;
+        chunk->block.untold = !told;
         if (pool) {
             pool->used_bytes += bytes;
             if (pool->size_bytes < pool->used_bytes)
@@ -135,8 +136,20 @@ int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_po
     if (result)
         return result;
     *ret_address = chunk->block.address;
-    tell(&chunk->block, false, stream);
+    if (told)
+        tell(&chunk->block, false, stream);
     return SIM_OK;
+}
+
+int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
+                        struct sim_stream *stream, uint64_t *ret_address)
+{
+    return allocate(kind, bytes, pool, stream, true, ret_address);
+}
+
+int sim_memory_allocate_untold(uint64_t bytes, uint64_t *ret_address)
+{
+    return allocate(SIM_DEVICE_MEMORY, bytes, NULL, NULL, false, ret_address);
 }
 
 int sim_memory_reserve(uint64_t bytes, uint64_t *ret_address)
@@ -180,7 +193,8 @@ int sim_memory_release(uint64_t address, struct sim_stream *stream)
         free(found);
     }
     pthread_mutex_unlock(&sim_lock);
-    tell(&block, true, stream);
+    if (!block.untold)
+        tell(&block, true, stream);
     if (!on_device(block.kind) && !block.registered)
         free((void *)(uintptr_t)block.address);
     return SIM_OK;
@@ -265,7 +279,8 @@ enum sim_memory_kind sim_memory_kind(uint64_t address)
     return sim_memory_is_ours(address) ? SIM_DEVICE_MEMORY : SIM_PAGEABLE;
 }
 
-static int allocate(struct sim_api api, enum sim_memory_kind kind, uint64_t *address, size_t bytes)
+static int allocate_call(struct sim_api api, enum sim_memory_kind kind, uint64_t *address,
+                         size_t bytes)
 {
     BEGIN(api, WORD(address), bytes);
     END(address ? sim_memory_allocate(kind, bytes, NULL, NULL, address) : SIM_EINVAL);
@@ -279,7 +294,7 @@ static int release(struct sim_api api, uint64_t address)
 
 ENTRY(cuMemAlloc_v2, uint64_t *address, size_t bytes)
 {
-    return allocate(API(cuMemAlloc_v2), SIM_DEVICE_MEMORY, address, bytes);
+    return allocate_call(API(cuMemAlloc_v2), SIM_DEVICE_MEMORY, address, bytes);
 }
 
 ENTRY(cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, size_t height,
@@ -300,7 +315,7 @@ ENTRY(cuMemAllocManaged, uint64_t *address, size_t bytes, unsigned flags)
 
 ENTRY(cuMemAllocHost_v2, uint64_t *address, size_t bytes)
 {
-    return allocate(API(cuMemAllocHost_v2), SIM_PINNED, address, bytes);
+    return allocate_call(API(cuMemAllocHost_v2), SIM_PINNED, address, bytes);
 }
 
 ENTRY(cuMemHostAlloc, uint64_t *address, size_t bytes, unsigned flags)

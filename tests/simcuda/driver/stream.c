@@ -40,7 +40,6 @@ static struct sim_stream *thread_stream(struct sim_context *context)
             return slot->stream;
         if (!slot->context) {
             slot->stream = sim_stream_create(context, 0, 0);
-            slot->stream->per_thread = true;
             slot->context = context;
             return slot->stream;
         }

@@ -54,7 +54,9 @@ static int create(struct sim_api api, uint64_t *handle, size_t size, const void 
     BEGIN(api, WORD(handle), size, WORD(properties), flags);
     if (!handle || !size)
         END(SIM_EINVAL);
-    END(sim_memory_allocate(SIM_DEVICE_MEMORY, size, NULL, NULL, handle));
+    END(sim_number("TELL_VIRTUAL", 1)
+            ? sim_memory_allocate(SIM_DEVICE_MEMORY, size, NULL, NULL, handle)
+            : sim_memory_allocate_untold(size, handle));
 }
 
 ENTRY(cuMemCreate, uint64_t *handle, size_t size, const struct properties *properties,

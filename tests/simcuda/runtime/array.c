@@ -119,7 +119,7 @@ void sim_runtime_block(const struct sim_copy3d *params, struct sim_block_copy *r
     };
 }
 
-static int do_cudaMemcpy3D(struct sim_api api, int per_thread, const struct sim_copy3d *params)
+static int do_cudaMemcpy3D(struct sim_api api, bool per_thread, const struct sim_copy3d *params)
 {
     BEGIN(api, WORD(params));
     struct sim_block_copy block;
@@ -130,8 +130,8 @@ static int do_cudaMemcpy3D(struct sim_api api, int per_thread, const struct sim_
 }
 PAIR(cudaMemcpy3D, _ptds, (const struct sim_copy3d *params), params)
 
-static int do_cudaMemcpy3DAsync(struct sim_api api, int per_thread, const struct sim_copy3d *params,
-                                void *stream)
+static int do_cudaMemcpy3DAsync(struct sim_api api, bool per_thread,
+                                const struct sim_copy3d *params, void *stream)
 {
     BEGIN(api, WORD(params), WORD(stream));
     struct sim_block_copy block;
@@ -151,7 +151,7 @@ PAIR(cudaMemcpy3DAsync, _ptsz, (const struct sim_copy3d *params, void *stream), 
         .to_device = WORD(to), .to_pitch = to_pitch, .width = width, .height = height,             \
     }
 
-static int do_cudaMemcpy2D(struct sim_api api, int per_thread, ROWS_PARAMETERS)
+static int do_cudaMemcpy2D(struct sim_api api, bool per_thread, ROWS_PARAMETERS)
 {
     BEGIN(api, WORD(to), to_pitch, WORD(from), from_pitch, width, height, WORD(kind));
     struct sim_rows_copy rows = ROWS;
@@ -159,7 +159,7 @@ static int do_cudaMemcpy2D(struct sim_api api, int per_thread, ROWS_PARAMETERS)
 }
 PAIR(cudaMemcpy2D, _ptds, (ROWS_PARAMETERS), to, to_pitch, from, from_pitch, width, height, kind)
 
-static int do_cudaMemcpy2DAsync(struct sim_api api, int per_thread, ROWS_PARAMETERS, void *stream)
+static int do_cudaMemcpy2DAsync(struct sim_api api, bool per_thread, ROWS_PARAMETERS, void *stream)
 {
     BEGIN(api, WORD(to), to_pitch, WORD(from), from_pitch, width, height, WORD(kind), WORD(stream));
     struct sim_rows_copy rows = ROWS;
@@ -168,7 +168,7 @@ static int do_cudaMemcpy2DAsync(struct sim_api api, int per_thread, ROWS_PARAMET
 PAIR(cudaMemcpy2DAsync, _ptsz, (ROWS_PARAMETERS, void *stream), to, to_pitch, from, from_pitch,
      width, height, kind, stream)
 
-static int do_cudaMemset2D(struct sim_api api, int per_thread, void *to, size_t pitch, int value,
+static int do_cudaMemset2D(struct sim_api api, bool per_thread, void *to, size_t pitch, int value,
                            size_t width, size_t height)
 {
     BEGIN(api, WORD(to), pitch, WORD(value), width, height);
@@ -177,7 +177,7 @@ static int do_cudaMemset2D(struct sim_api api, int per_thread, void *to, size_t 
 PAIR(cudaMemset2D, _ptds, (void *to, size_t pitch, int value, size_t width, size_t height), to,
      pitch, value, width, height)
 
-static int do_cudaMemset2DAsync(struct sim_api api, int per_thread, void *to, size_t pitch,
+static int do_cudaMemset2DAsync(struct sim_api api, bool per_thread, void *to, size_t pitch,
                                 int value, size_t width, size_t height, void *stream)
 {
     BEGIN(api, WORD(to), pitch, WORD(value), width, height, WORD(stream));
@@ -188,7 +188,7 @@ PAIR(cudaMemset2DAsync, _ptsz,
      (void *to, size_t pitch, int value, size_t width, size_t height, void *stream), to, pitch,
      value, width, height, stream)
 
-static int do_cudaMemset3D(struct sim_api api, int per_thread, struct sim_pitched pitched,
+static int do_cudaMemset3D(struct sim_api api, bool per_thread, struct sim_pitched pitched,
                            int value, struct sim_extent extent)
 {
     BEGIN(api, WORD(pitched.address), pitched.pitch, pitched.xsize, pitched.ysize, WORD(value),
@@ -202,7 +202,7 @@ PAIR(cudaMemset3D, _ptds, (struct sim_pitched pitched, int value, struct sim_ext
 
 /* A device variable's shadow on the host stands for it: registered, it would be found by its name.
  */
-static int do_cudaMemcpyToSymbol(struct sim_api api, int per_thread, const void *symbol,
+static int do_cudaMemcpyToSymbol(struct sim_api api, bool per_thread, const void *symbol,
                                  const void *from, size_t bytes, size_t offset, int kind)
 {
     BEGIN(api, WORD(symbol), WORD(from), bytes, offset, WORD(kind));
@@ -214,8 +214,8 @@ PAIR(cudaMemcpyToSymbol, _ptds,
      (const void *symbol, const void *from, size_t bytes, size_t offset, int kind), symbol, from,
      bytes, offset, kind)
 
-static int do_cudaMemcpyFromSymbol(struct sim_api api, int per_thread, void *to, const void *symbol,
-                                   size_t bytes, size_t offset, int kind)
+static int do_cudaMemcpyFromSymbol(struct sim_api api, bool per_thread, void *to,
+                                   const void *symbol, size_t bytes, size_t offset, int kind)
 {
     BEGIN(api, WORD(to), WORD(symbol), bytes, offset, WORD(kind));
     uint64_t address = sim_runtime_variable(symbol);

@@ -76,7 +76,8 @@ ENTRY(cudaDeviceGetStreamPriorityRange, int *least, int *greatest)
     END(SIM_OK);
 }
 
-static int do_cudaStreamGetPriority(struct sim_api api, int per_thread, void *stream, int *priority)
+static int do_cudaStreamGetPriority(struct sim_api api, bool per_thread, void *stream,
+                                    int *priority)
 {
     BEGIN(api, WORD(stream), WORD(priority));
     const struct sim_stream *found = core->stream_of(core->current_context(), stream, per_thread);
@@ -87,7 +88,7 @@ static int do_cudaStreamGetPriority(struct sim_api api, int per_thread, void *st
 }
 PAIR(cudaStreamGetPriority, _ptsz, (void *stream, int *priority), stream, priority)
 
-static int do_cudaStreamGetFlags(struct sim_api api, int per_thread, void *stream, unsigned *flags)
+static int do_cudaStreamGetFlags(struct sim_api api, bool per_thread, void *stream, unsigned *flags)
 {
     BEGIN(api, WORD(stream), WORD(flags));
     const struct sim_stream *found = core->stream_of(core->current_context(), stream, per_thread);

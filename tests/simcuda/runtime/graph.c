@@ -130,20 +130,27 @@ ENTRY(cudaGraphAddMemFreeNode, NODE_PARAMETERS, void *address)
     END(driver.cuGraphAddMemFreeNode(NODE_ARGUMENTS, WORD(address)));
 }
 
+static int depend(struct sim_graph *graph, const void *from, const void *to, size_t count)
+{
+    BEGIN(API(cudaGraphAddDependencies), WORD(graph), WORD(from), WORD(to), count);
+    END(driver.cuGraphAddDependencies(graph, from, to, count));
+}
+
 /* From 13 on with edge data before the count. */
 #if SIM_RUNTIME_VERSION >= 13000
 ENTRY(cudaGraphAddDependencies, struct sim_graph *graph, const void *from, const void *to,
       const void *edges, size_t count)
 {
     (void)edges;
+    return depend(graph, from, to, count);
+}
 #else
 ENTRY(cudaGraphAddDependencies, struct sim_graph *graph, const void *from, const void *to,
       size_t count)
 {
-#endif
-    BEGIN(API(cudaGraphAddDependencies), WORD(graph), WORD(from), WORD(to), count);
-    END(driver.cuGraphAddDependencies(graph, from, to, count));
+    return depend(graph, from, to, count);
 }
+#endif
 
 ENTRY(cudaGraphGetNodes, struct sim_graph *graph, struct sim_node **nodes, size_t *count)
 {
@@ -184,7 +191,7 @@ ENTRY(cudaGraphExecUpdate, struct sim_graph *exec, struct sim_graph *graph, int 
     END(driver.cuGraphExecUpdate_v2(exec, graph, result_info));
 }
 
-static int do_cudaGraphLaunch(struct sim_api api, int per_thread, struct sim_graph *exec,
+static int do_cudaGraphLaunch(struct sim_api api, bool per_thread, struct sim_graph *exec,
                               void *stream)
 {
     BEGIN(api, WORD(exec), WORD(stream));
@@ -192,7 +199,7 @@ static int do_cudaGraphLaunch(struct sim_api api, int per_thread, struct sim_gra
 }
 PAIR(cudaGraphLaunch, _ptsz, (struct sim_graph * exec, void *stream), exec, stream)
 
-static int do_cudaGraphUpload(struct sim_api api, int per_thread, struct sim_graph *exec,
+static int do_cudaGraphUpload(struct sim_api api, bool per_thread, struct sim_graph *exec,
                               void *stream)
 {
     BEGIN(api, WORD(exec), WORD(stream));
@@ -200,14 +207,14 @@ static int do_cudaGraphUpload(struct sim_api api, int per_thread, struct sim_gra
 }
 PAIR(cudaGraphUpload, _ptsz, (struct sim_graph * exec, void *stream), exec, stream)
 
-static int do_cudaStreamBeginCapture(struct sim_api api, int per_thread, void *stream, int mode)
+static int do_cudaStreamBeginCapture(struct sim_api api, bool per_thread, void *stream, int mode)
 {
     BEGIN(api, WORD(stream), WORD(mode));
     END(DRIVER(cuStreamBeginCapture_v2, _ptsz, per_thread)(stream, mode));
 }
 PAIR(cudaStreamBeginCapture, _ptsz, (void *stream, int mode), stream, mode)
 
-static int do_cudaStreamEndCapture(struct sim_api api, int per_thread, void *stream,
+static int do_cudaStreamEndCapture(struct sim_api api, bool per_thread, void *stream,
                                    struct sim_graph **graph)
 {
     BEGIN(api, WORD(stream), WORD(graph));
@@ -215,7 +222,7 @@ static int do_cudaStreamEndCapture(struct sim_api api, int per_thread, void *str
 }
 PAIR(cudaStreamEndCapture, _ptsz, (void *stream, struct sim_graph **graph), stream, graph)
 
-static int do_cudaStreamIsCapturing(struct sim_api api, int per_thread, void *stream, int *status)
+static int do_cudaStreamIsCapturing(struct sim_api api, bool per_thread, void *stream, int *status)
 {
     BEGIN(api, WORD(stream), WORD(status));
     END(DRIVER(cuStreamIsCapturing, _ptsz, per_thread)(stream, status));

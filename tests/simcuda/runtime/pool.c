@@ -2,7 +2,7 @@
 /* Memory in stream order, pools, memory of others. */
 #include "runtime.h"
 
-static int do_cudaMallocAsync(struct sim_api api, int per_thread, uint64_t *address, size_t bytes,
+static int do_cudaMallocAsync(struct sim_api api, bool per_thread, uint64_t *address, size_t bytes,
                               void *stream)
 {
     BEGIN(api, WORD(address), bytes, WORD(stream));
@@ -11,7 +11,7 @@ static int do_cudaMallocAsync(struct sim_api api, int per_thread, uint64_t *addr
 PAIR(cudaMallocAsync, _ptsz, (uint64_t * address, size_t bytes, void *stream), address, bytes,
      stream)
 
-static int do_cudaMallocFromPoolAsync(struct sim_api api, int per_thread, uint64_t *address,
+static int do_cudaMallocFromPoolAsync(struct sim_api api, bool per_thread, uint64_t *address,
                                       size_t bytes, struct sim_pool *pool, void *stream)
 {
     BEGIN(api, WORD(address), bytes, WORD(pool), WORD(stream));
@@ -21,7 +21,7 @@ PAIR(cudaMallocFromPoolAsync, _ptsz,
      (uint64_t * address, size_t bytes, struct sim_pool *pool, void *stream), address, bytes, pool,
      stream)
 
-static int do_cudaFreeAsync(struct sim_api api, int per_thread, void *address, void *stream)
+static int do_cudaFreeAsync(struct sim_api api, bool per_thread, void *address, void *stream)
 {
     BEGIN(api, WORD(address), WORD(stream));
     END(address ? DRIVER(cuMemFreeAsync, _ptsz, per_thread)(WORD(address), stream) : SIM_OK);

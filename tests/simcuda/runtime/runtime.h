@@ -2,6 +2,7 @@
 #ifndef SIM_RUNTIME_H
 #define SIM_RUNTIME_H
 
+#include "../entry.h"
 #include "../simcuda.h"
 
 #include <pthread.h>
@@ -66,36 +67,14 @@ const char *sim_runtime_function_name(const void *host_or_handle);
 /* Device memory of a registered variable in the current context's device; 0: not registered. */
 uint64_t sim_runtime_variable(const void *host);
 
-struct sim_api {
-    uint32_t cbid;
-    const char *name;
-};
-
 enum {
 #define SIM_CALL(name, version, cbid) CB_##name = cbid,
 #include "runtime_calls.def"
 #undef SIM_CALL
 };
 
-#define API(name) ((struct sim_api){CB_##name, #name})
-#define WORD(x) ((uint64_t)(uintptr_t)(x))
-
-#define ENTRY(name, ...)                                                                           \
-    SIM_EXPORT int name(__VA_ARGS__);                                                              \
-    int name(__VA_ARGS__)
-
-#define PAIR(name, suffix, parameters, ...)                                                        \
-    SIM_EXPORT int name parameters;                                                                \
-    int name parameters                                                                            \
-    {                                                                                              \
-        return do_##name(API(name), 0, __VA_ARGS__);                                               \
-    }                                                                                              \
-    SIM_EXPORT int name##suffix parameters;                                                        \
-    int name##suffix parameters                                                                    \
-    {                                                                                              \
-        return do_##name(API(name##suffix), 1, __VA_ARGS__);                                       \
-    }
-
+/* Opens the call @api_ whose arguments, each a word, are given; returns where there is no driver.
+ */
 #define BEGIN(api_, ...)                                                                           \
     uint64_t params_[] = {__VA_ARGS__};                                                            \
     BEGIN_WITH(api_, params_)

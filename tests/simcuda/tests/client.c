@@ -114,8 +114,10 @@ static void print_record(const uint8_t *r)
         print_api("runtime", 2, r);
         break;
     case 8:
-        fprintf(out, "device id=%u memory=%llu multiprocessors=%u capability=%u.%u name=%s\n",
-                U32(112), U64(16), U32(44), U32(104), U32(108), TEXT(136));
+        fprintf(
+            out,
+            "device id=%u memory=%llu multiprocessors=%u capability=%u.%u uuid_end=%u name=%s\n",
+            U32(112), U64(16), U32(44), U32(104), U32(108), U8(135), TEXT(136));
         break;
     case 9:
         fprintf(out, "context context=%u device=%u null_stream=%u\n", U32(4), U32(8), U16(14));

@@ -32,6 +32,9 @@ int cudaGetDeviceCount(int *count);
 int cudaGetLastError(void);
 int cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments,
                      size_t shared, void *stream);
+int cudaLaunchKernel_ptsz(const void *function, struct dim3 grid, struct dim3 block,
+                          void **arguments, size_t shared, void *stream);
+int cudaStreamSynchronize_ptsz(void *stream);
 const char *cudaGetErrorString(int error);
 int cudaGetDevice(int *device);
 int cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);

@@ -20,6 +20,7 @@ def a_launched_graph_gives_a_record_a_node():
         sim.equal([w.node & 0xFFFFFFFF for w in work], [0, 1, 2, 3])
         exec_id = run.one("resource", cbid=18).values["exec"]
         sim.equal({w.node >> 32 for w in work}, {exec_id})
+        sim.equal({k.graph for k in run.all("kernel")}, {exec_id})
     sim.equal(run.out, "by a graph\n")
 
 
@@ -75,14 +76,32 @@ def two_devices_run_at_once():
     sim.equal((peer.bytes, peer.from_device, peer.to_device), (4096, 0, 1))
 
 
+def visible_devices_are_chosen_and_ordered():
+    run = sim.scenario(
+        "devices", do="kinds=8,10", SIMCUDA_DEVICES=4, CUDA_VISIBLE_DEVICES="3,1"
+    )
+    devices = sorted(run.all("device"), key=lambda d: d.id)
+    sim.equal([(d.id, d.uuid_end) for d in devices], [(0, 3), (1, 1)])
+
+
 def streams_overlap_and_wait_for_events():
     run = sim.scenario("streams", 4, do="kinds=5,10,38,36")
     one = run.all("kernel", name="_Z5firstv")
     two = run.all("kernel", name="_Z6secondv")
     sim.true(one[0].start < two[0].end and two[0].start < one[0].end, "one after the other")
     sim.true(two[-1].start >= one[-1].end, "did not wait")
+    for stream in (one, two):
+        for before, after in zip(stream, stream[1:]):
+            sim.true(before.end <= after.start, after.text)
     sim.equal([s.type for s in run.all("sync")], [2, 1, 4])
     sim.equal(len(run.all("event")), 1)
+
+
+def each_thread_has_a_default_stream_of_its_own():
+    run = sim.scenario("per_thread", do="kinds=5,10,37")
+    sim.equal([k.stream for k in run.all("kernel")], [8, 8, 8, 9, 9, 9])
+    names = {c.name for c in run.all("runtime")}
+    sim.equal(names, {"cudaLaunchKernel_ptsz_v7000", "cudaStreamSynchronize_ptsz_v7000"})
 
 
 def all_memory_is_told_once():
@@ -110,6 +129,13 @@ def many_launches_take_no_time():
     print(f"# {1000000 / took:.0f} launches a second with three records each")
 
 
+def virtual_memory_need_not_be_told():
+    run = sim.scenario("memory", do="kinds=49", SIMCUDA_TELL_VIRTUAL=0)
+    sim.equal(run.out, "100\n")
+    sim.equal([m for m in run.all("memory") if m.bytes == 2 << 20], [])
+    sim.equal(len(run.all("memory", operation=1)), 7)
+
+
 tap = sim.Tap()
 tap.check(a_launched_graph_gives_a_record_a_node)
 tap.check(many_launches_of_a_graph_are_all_there)
@@ -117,7 +143,10 @@ tap.check(nodes_lead_from_launch_to_creation)
 tap.check(a_captured_stream_becomes_a_graph)
 tap.check(graph_trace_gives_one_record_a_launch)
 tap.check(two_devices_run_at_once)
+tap.check(visible_devices_are_chosen_and_ordered)
 tap.check(streams_overlap_and_wait_for_events)
+tap.check(each_thread_has_a_default_stream_of_its_own)
 tap.check(all_memory_is_told_once)
+tap.check(virtual_memory_need_not_be_told)
 tap.check(many_launches_take_no_time)
 tap.end()

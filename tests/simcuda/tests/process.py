@@ -120,7 +120,7 @@ def an_old_driver_says_15():
     sim.equal(len(older.all("kernel")), 1)
 
 
-def without_a_driver_each_call_says_999_after_a_while():
+def without_a_driver_each_call_says_999():
     library = os.path.join(sim.SIMCUDA, "13", "libcupti.so.13")
     code = (
         "import ctypes, time\n"
@@ -130,11 +130,8 @@ def without_a_driver_each_call_says_999_after_a_while():
         "stamp = ctypes.c_uint64()\n"
         "assert cupti.cuptiGetTimestamp(ctypes.byref(stamp)) == 0\n"
         "assert abs(stamp.value - time.time_ns()) < 10**9\n"
-        "start = time.monotonic_ns()\n"
         "results = {cupti.cuptiActivityEnable(10) for _ in range(100)}\n"
-        "took = time.monotonic_ns() - start\n"
         "assert results == {999}, results\n"
-        "assert took > 100 * 18000, took\n"
     )
     sim.run([sys.executable, "-c", code], driver=False)
 
@@ -142,6 +139,12 @@ def without_a_driver_each_call_says_999_after_a_while():
 def a_program_without_a_driver_gets_its_error():
     run = sim.run([sim.program("example")], code=1, driver=False)
     sim.true("(35)" in run.err, run.err)
+
+
+def without_a_device_the_runtime_says_so():
+    run = sim.run([sim.program("example")], code=1, SIMCUDA_DEVICES=0)
+    sim.true("(100)" in run.err, run.err)
+    sim.equal(run.lines, [])
 
 
 def a_profiler_through_imports_gets_all_its_records():
@@ -200,8 +203,9 @@ tap.check(another_tool_holds_cupti)
 tap.check(subscription_can_fail, 15)
 tap.check(subscription_can_fail, 999)
 tap.check(an_old_driver_says_15)
-tap.check(without_a_driver_each_call_says_999_after_a_while)
+tap.check(without_a_driver_each_call_says_999)
 tap.check(a_program_without_a_driver_gets_its_error)
+tap.check(without_a_device_the_runtime_says_so)
 tap.check(a_profiler_through_imports_gets_all_its_records)
 tap.check(a_profiler_that_comes_second_gets_39)
 tap.check(another_client_takes_the_buffers_over)

@@ -115,6 +115,26 @@ static void threads(char **arguments)
         pthread_join(ids[i], NULL);
 }
 
+static void *launches_in_own_stream(void *unused)
+{
+    for (int i = 0; i < 3; i++)
+        CHECK(cudaLaunchKernel_ptsz((const void *)(uintptr_t)first, (struct dim3){1, 1, 1},
+                                    (struct dim3){32, 1, 1}, NULL, 0, NULL));
+    CHECK(cudaStreamSynchronize_ptsz(NULL));
+    return unused;
+}
+
+/* Code compiled for per-thread default streams: two threads, each in its own. */
+static void per_thread(char **arguments)
+{
+    (void)arguments;
+    for (int i = 0; i < 2; i++) {
+        pthread_t id;
+        pthread_create(&id, NULL, launches_in_own_stream, NULL);
+        pthread_join(id, NULL);
+    }
+}
+
 struct kernel_params {
     const void *function;
     struct dim3 grid, block;
@@ -345,10 +365,11 @@ static const struct {
     const char *name;
     void (*run)(char **arguments);
 } scenarios[] = {
-    {"launches", launches}, {"streams", streams}, {"devices", devices}, {"threads", threads},
-    {"graphs", graphs},     {"capture", capture}, {"memory", memory},   {"unload", unload},
-    {"by_name", by_name},   {"forks", forks},     {"ends", ends},       {"wrong", wrong},
-    {"window", window},     {"library", library},
+    {"launches", launches}, {"streams", streams}, {"devices", devices},
+    {"threads", threads},   {"graphs", graphs},   {"capture", capture},
+    {"memory", memory},     {"unload", unload},   {"by_name", by_name},
+    {"forks", forks},       {"ends", ends},       {"wrong", wrong},
+    {"window", window},     {"library", library}, {"per_thread", per_thread},
 };
 
 int main(int argc, char **argv)

@@ -62,7 +62,7 @@ def environment(toolkit="13", driver=True, **more):
     clean = {
         k: v
         for k, v in os.environ.items()
-        if not k.startswith(("TPAGENT_", "SIMCUDA_", "CLIENT_")) and k != "LD_PRELOAD"
+        if not k.startswith(("TPAGENT_", "SIMCUDA_", "CLIENT_", "CUDA_", "LD_PRELOAD"))
     }
     folders = ([os.path.join(SIMCUDA, "driver")] if driver else []) + [
         os.path.join(SIMCUDA, toolkit)

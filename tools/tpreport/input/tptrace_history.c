@@ -124,24 +124,16 @@ enum tptrace_found tptrace_history_find(const struct tptrace_history *h, struct 
     return TPTRACE_FOUND;
 }
 
-/* A range that was folded is the one that it was folded into. */
-static const struct tptrace_past *followed(const struct tptrace_history *h, uint64_t sequence)
-{
-    const struct tptrace_past *past = find(h, sequence), *into;
-
-    while (past && past->is_folded && (into = find(h, past->parent)))
-        past = into;
-    return past;
-}
-
 bool tptrace_history_get(const struct tptrace_history *h, uint64_t sequence,
-                         struct tp_launch_key *ret_key, uint64_t *ret_parent)
+                         struct tp_launch_key *ret_key, uint64_t *ret_parent, bool *ret_folded)
 {
-    const struct tptrace_past *past = followed(h, sequence);
+    const struct tptrace_past *past = find(h, sequence);
 
     if (!past)
         return false;
-    *ret_key = past->key;
     *ret_parent = past->parent;
+    *ret_folded = past->is_folded;
+    if (!past->is_folded)
+        *ret_key = past->key;
     return true;
 }

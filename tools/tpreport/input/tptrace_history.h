@@ -36,9 +36,12 @@ enum tptrace_found tptrace_history_find(const struct tptrace_history *history,
                                         struct tp_stream *stream, int64_t start_ns, int64_t end_ns,
                                         uint64_t *ret_sequence);
 
-/** tptrace_history_get - what a range that has ended is, and the number of its parent. Return:
- * false when it is forgotten. */
+/**
+ * tptrace_history_get - what a range that has ended is, and the number of its parent
+ * @ret_folded: it is the same as its parent; @ret_key is not set
+ * Return: false when it is forgotten.
+ */
 bool tptrace_history_get(const struct tptrace_history *history, uint64_t sequence,
-                         struct tp_launch_key *ret_key, uint64_t *ret_parent);
+                         struct tp_launch_key *ret_key, uint64_t *ret_parent, bool *ret_folded);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "input/tptrace_history.h"
+#include "model/hash.h"
 #include "model/live_memory.h"
 
 #define PAGE_BITS 10
@@ -91,22 +92,27 @@ struct tptrace_launches {
     struct thread *threads[THREAD_SLOTS];
     struct tp_live_memory live;
     struct wait *spare;
+    struct wait orphans; /* memory of ids that were given up */
+    uint64_t seed;
     struct tptrace_cuda_totals totals;
 };
 
 static struct entry *find_entry(struct tptrace_launches *l, uint32_t correlation);
 
-/* An entry that alone refers to a node goes over to the one that it is merged into. */
-static void move_entry(void *context, uint32_t id, struct tp_launch_node *from,
-                       struct tp_launch_node *to)
+/* Entries that alone refer to a node go over to the one that it is merged into. The last one takes
+ * the node with it, but for the reference of who merges. */
+static void move_entries(void *context, struct tp_launch_node *from, struct tp_launch_node *to)
 {
     struct tptrace_launches *l = context;
-    struct entry *entry = find_entry(l, id);
+    uint32_t first = from->id, end = first + from->id_count;
 
-    if (!entry || entry->state != PLACED || entry->node != from)
-        return;
-    entry->node = tp_launch_hold(to);
-    tp_launch_release(&l->tree, from);
+    for (uint32_t id = first; id != end; id++) {
+        struct entry *entry = find_entry(l, id);
+        if (!entry || entry->state != PLACED || entry->node != from)
+            continue;
+        entry->node = tp_launch_hold(to);
+        tp_launch_release(&l->tree, from);
+    }
 }
 
 struct tptrace_launches *tptrace_launches_create(bool by_shapes)
@@ -116,8 +122,9 @@ struct tptrace_launches *tptrace_launches_create(bool by_shapes)
     if (!l)
         return NULL;
     l->by_shapes = by_shapes;
+    l->seed = tp_hash_seed();
     l->tree.root.references = 1;
-    l->tree.moved = move_entry;
+    l->tree.moved = move_entries;
     l->tree.context = l;
     return l;
 }
@@ -166,7 +173,8 @@ static void free_wait(struct tptrace_launches *l, struct wait *wait)
 
 static struct straggler **straggler_slot(struct tptrace_launches *l, uint32_t correlation)
 {
-    struct straggler **slot = &l->stragglers[correlation * 0x9e3779b1u >> 16];
+    struct straggler **slot =
+        &l->stragglers[tp_hash_bytes(l->seed, &correlation, sizeof(correlation)) >> 48];
 
     while (*slot && (*slot)->correlation != correlation)
         slot = &(*slot)->next;
@@ -204,20 +212,37 @@ static void forget(struct tptrace_launches *l, struct entry *entry)
     entry->state = FREE;
 }
 
+/* Too many wait: what has come of this id will never find its place. Calls are in a queue. */
+static void give_up(struct tptrace_launches *l, struct entry *entry)
+{
+    struct wait *wait = entry->wait;
+
+    if (entry->state != WAITING || wait->thread) {
+        forget(l, entry);
+        return;
+    }
+    l->totals.without_launch += wait->works;
+    l->totals.without_launch_ns += wait->device_ns;
+    if (wait->memories && (!l->orphans.memories || wait->memory_ns < l->orphans.memory_ns))
+        l->orphans.memory_ns = wait->memory_ns;
+    l->orphans.memory += wait->memory;
+    l->orphans.memories += wait->memories;
+    free_wait(l, wait);
+    entry->state = FREE;
+}
+
 /* The page's ids are long past. */
 static int retire(struct tptrace_launches *l, struct page *page)
 {
     for (uint32_t i = 0; i < PAGE_ENTRIES; i++) {
         struct entry *entry = &page->entries[i];
-        bool keep =
-            still_waits(entry) && (entry->state == WAITING || l->straggler_count < STRAGGLERS_MAX);
-        if (keep) {
+        if (still_waits(entry) && l->straggler_count < STRAGGLERS_MAX) {
             struct straggler *straggler = keep_straggler(l, page->number << PAGE_BITS | i);
             if (!straggler)
                 return -ENOMEM;
             straggler->entry = *entry;
         } else {
-            forget(l, entry);
+            give_up(l, entry);
         }
     }
     memset(page->entries, 0, sizeof(page->entries));
@@ -370,8 +395,12 @@ int tptrace_launches_place(struct tptrace_launches *l, const struct tptrace_sour
         free_wait(l, wait);
     }
     entry->state = PLACED;
-    if (node->references == 1)
+    if (node->references == 1) {
         node->id = correlation;
+        node->id_count = 1;
+    } else if (node->id && correlation == node->id + node->id_count) {
+        node->id_count++;
+    }
     entry->node = tp_launch_hold(node);
     return error ? error : tp_stream_add_call(stream);
 }
@@ -443,9 +472,10 @@ static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const str
             node = noted(l, range, note);
             break;
         }
-        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence))
+        bool folded;
+        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence, &folded))
             break;
-        depth++;
+        depth += !folded;
     }
     while (depth && node)
         node = tp_launch_child(&l->tree, node, &keys[--depth]);
@@ -924,6 +954,7 @@ static void start_anew(struct tptrace_launches *l)
         l->threads[i] = NULL;
     }
     l->straggler_count = 0;
+    l->orphans = (struct wait){0};
     l->last_caller = NULL;
     tp_live_memory_fini(&l->live);
     tp_launch_tree_fini(&l->tree);
@@ -951,6 +982,9 @@ int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_tota
 
     if (!error)
         error = settle_entries(l, sink);
+    if (!error && l->orphans.memories)
+        error = sink->memory(sink->context, l->orphans.memory_ns, l->orphans.memory,
+                             l->orphans.memories);
     if (!error && l->tree.failed)
         error = -ENOMEM;
     if (!error)

@@ -65,6 +65,10 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
         item->shapes = (uint32_t)record[6];
         item->inputs = (uint32_t)(record[6] >> 32);
     }
+    if (tp_slot_kind(record) == TP_EVENT_CUDA_BEGIN && (uint32_t)record[4]) {
+        item->kernel = tptrace_names_plain(source->names, (uint32_t)record[4])->name;
+        item->shapes = (uint32_t)(record[4] >> 32); /* its geometry, until the names go */
+    }
     list->names = source->names;
     list->items[list->count++] = *item;
     return 0;
@@ -118,7 +122,9 @@ static int list_details(void *context)
     for (; list->detailed < list->count && !error; list->detailed++) {
         struct tptrace_item *item = &list->items[list->detailed];
         struct tptrace_details inputs = {0};
-        if (item->shapes)
+        if (item->kernel)
+            error = tptrace_names_geometry(list->names, item->shapes, &item->geometry);
+        else if (item->shapes)
             error = tptrace_names_details(list->names, item->shapes, &item->details);
         if (!error && item->inputs)
             error = tptrace_names_details(list->names, item->inputs, &inputs);
@@ -360,12 +366,15 @@ static int append_range(struct making *m, size_t index)
         details->input_dtypes = item->details.dtypes;
         details->concrete_inputs = item->details.inputs;
     }
-    return error;
+    return error || item->kernel == TP_STRING_NONE
+               ? error
+               : tp_event_list_append_launch(m->events, item->kernel, item->geometry, -1);
 }
 
 /* ---- what CUDA did ---- */
 
-/* Waits span work that has rows of its own, and overhead is nobody's: neither counts in sums. */
+/* Waits span work that has rows of its own, and overhead is nobody's: the sums of a table leave
+ * both out. */
 static void set_flags(struct tp_function_event *event, const struct tptrace_work_item *work)
 {
     event->flags = TP_EVENT_NO_FLOPS;
@@ -399,12 +408,11 @@ static int append_launch(const struct making *m, const struct tptrace_work_item 
 
     if (work->geometry == TP_STRING_NONE)
         return 0;
-    if (device &&
-        tp_geometry_parse(&geometry, json->bytes, json->size) &&
+    if (device && tp_geometry_parse(&geometry, json->bytes, json->size) &&
         tp_device_limits_find(&limits, device->major, device->minor, device->sms) &&
         tp_occupancy_estimate(&geometry, &limits, &occupancy))
         percent = (float)occupancy.percent;
-    return tp_event_list_append_launch(m->events, work->geometry, percent);
+    return tp_event_list_append_launch(m->events, TP_STRING_NONE, work->geometry, percent);
 }
 
 static int append_work(struct making *m, size_t index)
@@ -433,8 +441,7 @@ static int append_work(struct making *m, size_t index)
         error = append_launch(m, work);
     if (error || !m->events->keeps_details)
         return error;
-    uint32_t owner =
-        work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
+    uint32_t owner = work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
     return tptrace_list_work_details(m->run, work, event.id,
                                      owner < m->events->count ? m->events->events[owner].id : 0,
                                      m->events);

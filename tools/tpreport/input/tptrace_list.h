@@ -16,6 +16,7 @@ struct tptrace_item {
     struct tptrace_event event;
     uint32_t shapes, inputs; /* name ids, while the process is read */
     struct tptrace_details details;
+    uint32_t kernel, geometry; /* string ids: that an interposed call launches, and how */
     uint32_t domain;
     uint32_t tid, framework_thread;
     int32_t node_id;

@@ -112,7 +112,9 @@ int tptrace_list_cuda_take(void *context, const struct tptrace_source *source,
         return take_call(list, source, record, ticks, stream);
     if (tptrace_is_activity(kind))
         return take_work(list, source, record);
-    return kind == TP_EVENT_CUDA_MEMORY || kind == TP_EVENT_MEMORY ? take_memory(list, source, record, ticks, stream) : 0;
+    return kind == TP_EVENT_CUDA_MEMORY || kind == TP_EVENT_MEMORY
+               ? take_memory(list, source, record, ticks, stream)
+               : 0;
 }
 
 int tptrace_list_cuda_details(struct tptrace_list *list)

@@ -2,9 +2,11 @@
  * What a trace says of a recording besides its events: names of processes and threads, its clock,
  * its rank. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "input/tptrace.h"
+#include "model/geometry.h"
 #include "model/python_text.h"
 
 struct marks {
@@ -92,6 +94,66 @@ static int set_rank(struct marks *marks, const struct tptrace_run *run, uint32_t
     return put(marks, ret_info);
 }
 
+static void put_device(struct tp_buffer *out, const struct tptrace_cuda_device *device)
+{
+    struct tp_device_limits limits;
+
+    tp_buffer_format(out, "{\"id\": %u, \"name\": ", device->device);
+    tp_json_string(out, device->name ? device->name : "", device->name ? strlen(device->name) : 0);
+    tp_buffer_format(out,
+                     ", \"totalGlobalMem\": %llu, \"computeMajor\": %u, \"computeMinor\": %u, "
+                     "\"warpSize\": 32, \"numSms\": %u",
+                     (unsigned long long)device->memory, device->major, device->minor, device->sms);
+    if (tp_device_limits_find(&limits, device->major, device->minor, device->sms))
+        tp_buffer_format(out,
+                         ", \"maxThreadsPerMultiprocessor\": %u, \"regsPerMultiprocessor\": %u, "
+                         "\"sharedMemPerMultiprocessor\": %u",
+                         limits.warps * 32, limits.registers, limits.shared_bytes);
+    tp_buffer_char(out, '}');
+}
+
+/* Devices stand in a trace as processes that bear their number, streams as their threads. */
+static int mark_streams(struct marks *marks, const struct tptrace_meta_cuda *cuda)
+{
+    char text[48];
+    int error = 0;
+
+    for (size_t i = 0; i < cuda->stream_count && !error; i++) {
+        const struct tptrace_cuda_stream *stream = &cuda->streams[i];
+        uint32_t device = 0;
+        for (size_t k = 0; k < cuda->context_count; k++) {
+            if (cuda->contexts[k].context == stream->context)
+                device = cuda->contexts[k].device;
+        }
+        snprintf(text, sizeof(text), "stream %u", stream->stream);
+        error = put_number(marks, device, &marks->pid);
+        if (!error)
+            error = add_mark(marks, "thread_name", stream->stream, "name", text);
+    }
+    return error;
+}
+
+/* Those of the first process that has any. */
+static int set_devices(struct marks *marks, const struct tptrace_run *run, uint32_t *ret_devices)
+{
+    const struct tptrace_meta_cuda *cuda = NULL;
+
+    for (size_t i = 0; i < run->count && !cuda; i++) {
+        if (run->members[i].was_read && run->members[i].process.meta.cuda.device_count)
+            cuda = &run->members[i].process.meta.cuda;
+    }
+    if (!cuda)
+        return 0;
+    tp_buffer_reset(&marks->text);
+    for (size_t i = 0; i < cuda->device_count; i++) {
+        tp_buffer_string(&marks->text, i ? ", " : "[");
+        put_device(&marks->text, &cuda->devices[i]);
+    }
+    tp_buffer_char(&marks->text, ']');
+    int error = put(marks, ret_devices);
+    return error ? error : mark_streams(marks, cuda);
+}
+
 int tptrace_marks(const struct tptrace_run *run, struct tp_event_list *events)
 {
     struct marks marks = {.events = events};
@@ -109,6 +171,8 @@ int tptrace_marks(const struct tptrace_run *run, struct tp_event_list *events)
     }
     if (!error)
         error = set_rank(&marks, run, &source->distributed_info);
+    if (!error)
+        error = set_devices(&marks, run, &source->device_properties);
     tp_buffer_fini(&marks.text);
     return error;
 }

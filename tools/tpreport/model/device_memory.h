@@ -10,10 +10,10 @@
 
 /* Something is allocated or freed. */
 struct tp_memory_step {
-    int64_t ns;      /* from the run's start */
-    int64_t bytes;   /* signed; of a free that does not say its size 0 */
+    int64_t ns;              /* from the run's start */
+    int64_t bytes;           /* signed; of a free that does not say its size 0 */
     uint64_t address, space; /* see struct tp_live_block */
-    uint32_t owner;  /* string id of the operator; TP_STRING_NONE none */
+    uint32_t owner;          /* string id of the operator; TP_STRING_NONE none */
     int32_t device;
     bool is_free;
 };

@@ -101,7 +101,8 @@ int tp_event_list_credit_kernel(struct tp_event_list *list, uint32_t event,
     return 0;
 }
 
-int tp_event_list_append_launch(struct tp_event_list *list, uint32_t geometry, float occupancy)
+int tp_event_list_append_launch(struct tp_event_list *list, uint32_t kernel, uint32_t geometry,
+                                float occupancy)
 {
     if (list->launch_count == list->launch_capacity) {
         void *launches = list->launches;
@@ -111,7 +112,7 @@ int tp_event_list_append_launch(struct tp_event_list *list, uint32_t geometry, f
         list->launches = launches;
     }
     list->launches[list->launch_count++] = (struct tp_event_launch){
-        .event = list->count - 1, .geometry = geometry, .occupancy = occupancy};
+        .event = list->count - 1, .kernel = kernel, .geometry = geometry, .occupancy = occupancy};
     return 0;
 }
 

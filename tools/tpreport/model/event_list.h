@@ -21,9 +21,10 @@ enum tp_stacks_wanted {
     TP_STACKS_DROPPED,
 };
 
-/* How a kernel was launched. */
+/* How a kernel was launched: of the kernel, or of a call that alone tells of it. */
 struct tp_event_launch {
     uint32_t event;
+    uint32_t kernel;   /* string id, of a call; TP_STRING_NONE: the event is the kernel */
     uint32_t geometry; /* string id of JSON (model/geometry.h) */
     float occupancy;   /* estimated, percent; below 0: unknown */
 };
@@ -44,7 +45,7 @@ struct tp_event_list {
     bool profile_memory;
     bool with_flops;
     enum tp_stacks_wanted stacks_wanted; /* set before reading */
-    struct tp_device_memory *memory; /* borrowed; set before reading; NULL: not wanted */
+    struct tp_device_memory *memory;     /* borrowed; set before reading; NULL: not wanted */
     bool keeps_details;                  /* set before the first event, or never */
     struct tp_event_details *details;    /* as many as events; NULL without keeps_details */
     struct tp_trace_context *trace; /* borrowed; set before the first event; NULL: not wanted */
@@ -72,7 +73,8 @@ int tp_event_list_credit_kernel(struct tp_event_list *list, uint32_t event,
 
 /** tp_event_list_append_launch - how the event appended last was launched. Return: 0, -ENOMEM or
  * -TP_ELIMIT. */
-int tp_event_list_append_launch(struct tp_event_list *list, uint32_t geometry, float occupancy);
+int tp_event_list_append_launch(struct tp_event_list *list, uint32_t kernel, uint32_t geometry,
+                                float occupancy);
 
 /** tp_event_list_launch - how an event was launched; NULL: unknown */
 const struct tp_event_launch *tp_event_list_launch(const struct tp_event_list *list,

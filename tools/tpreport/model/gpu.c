@@ -144,8 +144,7 @@ static void keep_gap(struct tp_gpu_device *device, size_t limit, const struct tp
         return;
     if (device->gap_count < limit)
         device->gap_count++;
-    memmove(&device->gaps[at + 1], &device->gaps[at],
-            (device->gap_count - 1 - at) * sizeof(*gap));
+    memmove(&device->gaps[at + 1], &device->gaps[at], (device->gap_count - 1 - at) * sizeof(*gap));
     device->gaps[at] = *gap;
 }
 
@@ -230,7 +229,7 @@ static void find_launcher(const struct tp_event_list *list, struct tp_gpu_gap *g
             continue;
         gap->call = event->name;
         if (event->parent != TP_NO_EVENT)
-            gap->operator= list->events[event->parent].name;
+            gap->launcher = list->events[event->parent].name;
         return;
     }
 }

@@ -16,7 +16,7 @@
 struct tp_gpu_gap {
     int64_t start_ns, length_ns;
     uint32_t event;    /* of the list: the work that ended it */
-    uint32_t operator; /* string id: the operator that launched it; TP_STRING_NONE unknown */
+    uint32_t launcher; /* string id: the operator that launched it; TP_STRING_NONE unknown */
     uint32_t call;     /* likewise: the call */
 };
 
@@ -25,11 +25,11 @@ struct tp_gpu_device {
     uint8_t device_type;
     uint64_t kernels, copies, sets;
     uint32_t streams;
-    int64_t first_ns, last_ns; /* of its work, from the run's start */
-    int64_t busy_ns, idle_ns;  /* of the time between these two */
+    int64_t first_ns, last_ns;           /* of its work, from the run's start */
+    int64_t busy_ns, idle_ns;            /* of the time between these two */
     int64_t compute_ns, copy_ns, set_ns; /* unions: kernels; copies; fills */
     int64_t overlap_ns;                  /* copies while kernels ran */
-    int64_t work_ns;                     /* the sum of all lengths: above busy when streams overlap */
+    int64_t work_ns; /* the sum of all lengths: above busy when streams overlap */
     uint64_t gap_counts[TP_GAP_CLASSES];
     int64_t gap_ns[TP_GAP_CLASSES];
     struct tp_gpu_gap *gaps; /* the longest, longest first */
@@ -39,7 +39,7 @@ struct tp_gpu_device {
 struct tp_gpu_report {
     struct tp_gpu_device *devices; /* by node, kind and number */
     size_t count;
-    int64_t elapsed_ns; /* of the run; 0 unknown */
+    int64_t elapsed_ns;              /* of the run; 0 unknown */
     struct tp_device_memory *memory; /* borrowed; NULL none */
 };
 

@@ -118,6 +118,16 @@ static void add_geometry(struct tp_kernels *kernels, const struct tp_work *work)
     row->occupied_ns += tp_number_to_double(ns);
 }
 
+static int add_launch(struct tp_kernels *kernels, const struct tp_work *work)
+{
+    struct tp_kernel_row *row = NULL;
+    int result = find_row(&kernels->launches, work->name, &row);
+
+    if (!result)
+        row->launches++;
+    return result;
+}
+
 /* ---- taking work ---- */
 
 static void widen_span(struct tp_work_span *span, const struct tp_work *work)
@@ -167,7 +177,9 @@ static int take(struct tp_work_sink *sink, const struct tp_work *work)
     case TP_WORK_KERNEL:
         kernels->saw_device = true;
         result = add_class(kernels, TP_CLASS_KERNELS, work, kernels->device_measure);
-        if (!result)
+        if (!result && work->launched != TP_STRING_NONE)
+            result = add_launch(kernels, work);
+        else if (!result)
             add_geometry(kernels, work);
         return result;
     case TP_WORK_COPY:
@@ -192,6 +204,7 @@ void tp_kernels_fini(struct tp_kernels *kernels)
 {
     for (int i = 0; i < TP_CLASSES; i++)
         rows_fini(&kernels->classes[i]);
+    rows_fini(&kernels->launches);
 }
 
 void tp_kernels_end_input(struct tp_kernels *kernels, const struct tp_work_span *own)

@@ -34,6 +34,7 @@ struct tp_kernel_row {
     uint32_t name;       /* string id */
     uint32_t name_count; /* names that were merged into this row */
     struct tp_number total_ns, minimum_ns, maximum_ns;
+    uint64_t launches;             /* without a time */
     struct tp_durations durations; /* in ns */
     double median_ns;              /* by tp_kernels_finish */
     uint32_t geometry;             /* of its launches; TP_STRING_NONE unknown */
@@ -70,8 +71,9 @@ struct tp_kernels {
     bool saw_host;   /* host times are known, even if there are no events with any */
     bool saw_device; /* ... device times */
     bool is_ascend;
-    bool has_geometry; /* of any kernel */
-    struct tp_work_span span; /* of the present input */
+    bool has_geometry;              /* of any kernel */
+    struct tp_kernel_rows launches; /* of kernels without a time: calls alone count */
+    struct tp_work_span span;       /* of the present input */
     bool has_elapsed;
     struct tp_number elapsed_ns; /* of the longest input */
 };

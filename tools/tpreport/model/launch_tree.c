@@ -230,8 +230,8 @@ static void dissolve(struct tp_launch_tree *tree, struct tp_launch_node *into,
     add_sums(&into->sums, &node->sums);
     add_sums(&into->below, &node->below);
     node->forward = tp_launch_hold(into);
-    if (node->references == 2 && node->id && tree->moved)
-        tree->moved(tree->context, node->id, node, into);
+    if (node->id && node->references == 1 + node->id_count && tree->moved)
+        tree->moved(tree->context, node, into);
     tp_launch_release(tree, node);
 }
 

@@ -40,8 +40,8 @@ struct tp_launch_node {
     struct tp_launch_node *hash_next; /* among the children of a node that has many */
     struct tp_launch_node *forward;   /* merged into this one */
     uint32_t references, child_count;
-    uint32_t id;    /* the first call's: who alone refers to it; 0 nobody */
-    bool is_hashed; /* its children are */
+    uint32_t id, id_count; /* calls with ids in a row: who alone refers to it; 0 nobody */
+    bool is_hashed;        /* its children are */
 };
 
 /* Start from zeros. */
@@ -50,9 +50,8 @@ struct tp_launch_tree {
     struct tp_launch_node **slots; /* (parent, key) to node, chained */
     size_t slot_count, hashed_count;
     size_t node_count; /* nodes with a parent */
-    /* a node is merged into another one: may the one reference of @id move? NULL: never */
-    void (*moved)(void *context, uint32_t id, struct tp_launch_node *from,
-                  struct tp_launch_node *to);
+    /* a node is merged into another one: may the references of its ids move? NULL: never */
+    void (*moved)(void *context, struct tp_launch_node *from, struct tp_launch_node *to);
     void *context;
     size_t limit; /* so many were left when it was told last */
     struct tp_launch_node *spare;

@@ -73,7 +73,7 @@ static void put_gaps(struct tp_buffer *out, const struct tp_report *report,
         tp_buffer_format(out, "%s{\"start_ns\": %lld, \"length_ns\": %lld", i ? ",\n  " : "",
                          (long long)gap->start_ns, (long long)gap->length_ns);
         put_name(out, report, "ended_by", report->list->events[gap->event].name);
-        put_name(out, report, "operator", gap->operator);
+        put_name(out, report, "operator", gap->launcher);
         put_name(out, report, "call", gap->call);
         tp_buffer_char(out, '}');
     }
@@ -187,7 +187,7 @@ static void put_device_lines(struct tp_csv_line *line, const struct tp_report *r
     }
     for (size_t i = 0; i < device->gap_count && (int64_t)i != limit; i++) {
         const struct tp_gpu_gap *gap = &device->gaps[i];
-        uint32_t who = gap->operator!= TP_STRING_NONE ? gap->operator: gap->call;
+        uint32_t who = gap->launcher != TP_STRING_NONE ? gap->launcher : gap->call;
         put_line(line, "longest_gap_ns", device->device,
                  who == TP_STRING_NONE ? "(no launch recorded)"
                                        : tp_strings_get(report->strings, who)->bytes,

@@ -67,9 +67,9 @@ static void put_part(struct gpu_text *t, const char *label, int64_t ns, int64_t 
 
 static void put_gaps(struct gpu_text *t, const struct tp_gpu_device *device)
 {
-    static const char *const labels[TP_GAP_CLASSES] = {"gaps below 1 us",  "1 us to 10 us",
-                                                       "10 us to 100 us",  "100 us to 1 ms",
-                                                       "1 ms to 10 ms",    "10 ms and longer"};
+    static const char *const labels[TP_GAP_CLASSES] = {"gaps below 1 us", "1 us to 10 us",
+                                                       "10 us to 100 us", "100 us to 1 ms",
+                                                       "1 ms to 10 ms",   "10 ms and longer"};
 
     for (unsigned i = 0; i < TP_GAP_CLASSES; i++) {
         if (!device->gap_counts[i])
@@ -86,7 +86,8 @@ static void put_longest(struct gpu_text *t, const struct tp_gpu_device *device)
     int64_t limit = t->options->row_limit_given ? t->options->row_limit : DEFAULT_ROWS;
 
     if (device->gap_count && limit)
-        tp_buffer_string(&t->out, "  longest gaps: from, length, ended by, which was launched by\n");
+        tp_buffer_string(&t->out,
+                         "  longest gaps: from, length, ended by, which was launched by\n");
     for (size_t i = 0; i < device->gap_count && (int64_t)i != limit; i++) {
         const struct tp_gpu_gap *gap = &device->gaps[i];
         tp_buffer_string(&t->out, "    ");
@@ -96,8 +97,8 @@ static void put_longest(struct gpu_text *t, const struct tp_gpu_device *device)
         tp_buffer_string(&t->out, "  ");
         put_name(t, list->events[gap->event].name, "");
         tp_buffer_string(&t->out, ", ");
-        if (gap->operator!= TP_STRING_NONE)
-            put_name(t, gap->operator, "");
+        if (gap->launcher != TP_STRING_NONE)
+            put_name(t, gap->launcher, "");
         else if (gap->call != TP_STRING_NONE)
             put_name(t, gap->call, "");
         else

@@ -16,9 +16,13 @@ static void put_name(struct tp_csv_line *line, const struct tp_report *report, u
     tp_csv_line_field(line, name->bytes, name->size);
 }
 
-static const char *const geometry_columns[] = {
-    "grid",         "block", "registers", "static_shared_bytes", "dynamic_shared_bytes",
-    "local_bytes",  "occupancy_percent"};
+static const char *const geometry_columns[] = {"grid",
+                                               "block",
+                                               "registers",
+                                               "static_shared_bytes",
+                                               "dynamic_shared_bytes",
+                                               "local_bytes",
+                                               "occupancy_percent"};
 
 enum { GEOMETRY_COLUMNS = sizeof(geometry_columns) / sizeof(geometry_columns[0]) };
 

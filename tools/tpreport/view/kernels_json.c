@@ -76,11 +76,12 @@ static void put_geometry(struct tp_buffer *out, const struct tp_report *report,
     struct tp_geometry g;
 
     if (row->occupied_ns > 0)
-        tp_buffer_format(out, ", \"occupancy_percent\": %.1f", row->occupancy_ns / row->occupied_ns);
+        tp_buffer_format(out, ", \"occupancy_percent\": %.1f",
+                         row->occupancy_ns / row->occupied_ns);
     else
         tp_buffer_string(out, ", \"occupancy_percent\": null");
-    tp_buffer_format(out, ", \"geometry_varies\": %s, \"geometry\": ",
-                     row->geometry_varies ? "true" : "false");
+    tp_buffer_format(
+        out, ", \"geometry_varies\": %s, \"geometry\": ", row->geometry_varies ? "true" : "false");
     if (row->geometry_varies || !tp_geometry_parse(&g, json->bytes, json->size)) {
         tp_buffer_string(out, "null");
         return;
@@ -118,6 +119,23 @@ static void put_row(struct tp_buffer *out, const struct tp_report *report,
     tp_buffer_char(out, '}');
 }
 
+/* Kernels whose times are not known, where there are any. */
+static void put_launches(struct tp_buffer *out, const struct tp_report *report)
+{
+    const struct tp_kernel_rows *rows = &report->kernels->kernels->launches;
+
+    if (!rows->count)
+        return;
+    tp_buffer_string(out, ",\n\"launches_without_time\": [");
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const struct tp_string *name = tp_strings_get(report->strings, rows->items[i].name);
+        tp_buffer_string(out, i ? ",\n{\"name\": " : "\n{\"name\": ");
+        tp_json_string(out, name->bytes, name->size);
+        tp_buffer_format(out, ", \"count\": %llu}", (unsigned long long)rows->items[i].launches);
+    }
+    tp_buffer_string(out, "\n]");
+}
+
 int tp_kernels_write_json(const struct tp_report *report, const struct tp_view_options *options,
                           struct tp_output *output, struct tp_diag *diag)
 {
@@ -133,7 +151,9 @@ int tp_kernels_write_json(const struct tp_report *report, const struct tp_view_o
         tp_output_buffer(output, &line);
         tp_buffer_reset(&line);
     }
-    tp_buffer_string(&line, "\n]}\n");
+    tp_buffer_string(&line, "\n]");
+    put_launches(&line, report);
+    tp_buffer_string(&line, "}\n");
     tp_output_buffer(output, &line);
     tp_buffer_fini(&line);
     return 0;

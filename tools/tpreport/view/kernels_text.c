@@ -263,6 +263,21 @@ static void put_skipped(struct kernels_text *t)
     tp_buffer_char(&t->out, '\n');
 }
 
+static void put_launches(struct kernels_text *t)
+{
+    const struct tp_kernel_rows *rows = &t->report->kernels->kernels->launches;
+    int64_t limit = t->options->row_limit_given ? t->options->row_limit : DEFAULT_ROWS;
+
+    if (rows->count)
+        tp_buffer_string(&t->out, "Launches of kernels whose time is not known:\n");
+    for (uint32_t i = 0; i < rows->count && i != limit; i++) {
+        tp_buffer_format(&t->out, "%12llu  ", (unsigned long long)rows->items[i].launches);
+        format_name(t, rows->items[i].name);
+        put_cell(t, 0);
+        tp_buffer_char(&t->out, '\n');
+    }
+}
+
 int tp_kernels_write_text(const struct tp_report *report, const struct tp_view_options *options,
                           struct tp_output *output, struct tp_diag *diag)
 {
@@ -279,6 +294,7 @@ int tp_kernels_write_text(const struct tp_report *report, const struct tp_view_o
     put_host_total(&t);
     put_elapsed(&t);
     put_skipped(&t);
+    put_launches(&t);
     if (kernels->repeat > 1)
         tp_buffer_format(&t.out, "Repeats: %u\n", kernels->repeat);
     tp_output_buffer(output, &t.out);
