@@ -91,6 +91,28 @@ START_TEST(ring_goes_on_where_blocks_end)
 }
 END_TEST
 
+START_TEST(an_exec_is_no_death)
+{
+    struct recording recs[2];
+    struct recording_track t;
+    struct reading r;
+
+    for (int i = 0; i < 2; i++) {
+        begin_recording(&recs[i], "run", 11, 1700000000000000000 + i * 1000000000ll);
+        name_letters(&recs[i]);
+        track_begin(&t, &recs[i], 1, 101);
+        put_records(&t, 0, "(a )");
+        track_leave_in_ring(&t, 2);
+        recording_end(&recs[i], NULL);
+        track_end(&t);
+    }
+    read_events(&r, "run", &everything);
+    expect_notes(&r, "went on as another program (exec); what its rings held was read");
+    expect_notes(&r, "died without an end line; what its rings held was read");
+    close_reading(&r);
+}
+END_TEST
+
 START_TEST(gaps_restart_from_the_open_ranges)
 {
     struct recording rec;
@@ -471,6 +493,7 @@ int main(void)
     const TTest *const tests[] = {
         blocks_become_events,
         ring_goes_on_where_blocks_end,
+        an_exec_is_no_death,
         gaps_restart_from_the_open_ranges,
         eviction_is_said_and_whole,
         lost_records_are_counted_once,

@@ -115,6 +115,20 @@ static void unfinished_line(struct head *head, const struct tptrace_member *memb
     end(head);
 }
 
+/* Whether the process became another program, which is a member of its own: nothing can write an
+ * end line then. */
+static bool went_on(const struct head *head, const struct tptrace_member *member)
+{
+    for (size_t i = 0; i < head->run->count; i++) {
+        const struct tptrace_member *other = &head->run->members[i];
+        const char *host = member->process.meta.host, *there = other->process.meta.host;
+        if (other->was_read && other->pid == member->pid && other->start_ns > member->start_ns &&
+            other->boot_hash == member->boot_hash && host && there && !strcmp(host, there))
+            return true;
+    }
+    return false;
+}
+
 static void state_line(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_process *p = &member->process;
@@ -124,7 +138,9 @@ static void state_line(struct head *head, const struct tptrace_member *member)
     if (p->state == TPTRACE_RUNNING)
         tp_buffer_string(head->out, "still running: this is what it has done so far");
     else
-        tp_buffer_format(head->out, "died without an end line; what its rings held was %s",
+        tp_buffer_format(head->out, "%s; what its rings held was %s",
+                         went_on(head, member) ? "went on as another program (exec)"
+                                               : "died without an end line",
                          p->meta.recovered ? "recovered" : "read");
     end(head);
 }
