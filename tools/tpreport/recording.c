@@ -32,81 +32,66 @@ static int read_format(const struct tp_options *options, const char *expected, b
                         format, expected);
 }
 
-int tp_command_info(struct tp_run *run, struct tp_diag *diag)
-{
-    struct tp_buffer out = {0};
-    bool json, cut;
-    int result = check_inputs(run, diag);
+/* What is told of one recording. @ret_partial: something is lost or unreadable. */
+typedef int tell(const char *path, const struct tp_selection *selection, bool json,
+                 struct tp_buffer *out, bool *ret_partial, struct tp_diag *diag);
 
-    if (!result)
-        result = read_format(run->options, "text or json", &json, diag);
-    for (int i = 0; i < run->input_count && !result; i++) {
-        if (i)
-            tp_buffer_char(&out, '\n');
-        result =
-            tptrace_info(run->inputs[i].path, &run->options->selection, json, &out, &cut, diag);
-        run->is_partial |= !result && cut;
-    }
-    if (!result)
-        tp_output_buffer(run->output, &out);
-    tp_buffer_fini(&out);
-    return result;
-}
-
-int tp_command_now(struct tp_run *run, struct tp_diag *diag)
-{
-    struct tp_buffer out = {0};
-    bool json, cut;
-    int result = check_inputs(run, diag);
-
-    if (!result)
-        result = read_format(run->options, "text or json", &json, diag);
-    for (int i = 0; i < run->input_count && !result; i++) {
-        result = tptrace_now(run->inputs[i].path, &run->options->selection, json, &out, &cut, diag);
-        run->is_partial |= !result && cut;
-    }
-    tp_output_buffer(run->output, &out);
-    tp_buffer_fini(&out);
-    return result;
-}
-
-int tp_command_check(struct tp_run *run, struct tp_diag *diag)
-{
-    struct tp_buffer out = {0};
-    bool json, cut;
-    int result = check_inputs(run, diag);
-
-    if (!result)
-        result = read_format(run->options, "text", &json, diag);
-    for (int i = 0; i < run->input_count && !result; i++) {
-        result = tptrace_check(run->inputs[i].path, &run->options->selection, &out, &cut, diag);
-        run->is_partial |= !result && cut;
-    }
-    tp_output_buffer(run->output, &out);
-    tp_buffer_fini(&out);
-    return result;
-}
-
-int tp_command_recover(struct tp_run *run, struct tp_diag *diag)
+static int tell_of_each(struct tp_run *run, const char *formats, const char *between, tell *tell,
+                        struct tp_diag *diag)
 {
     struct tp_buffer out = {0};
     bool json, partial;
     int result = check_inputs(run, diag);
 
-    for (int i = 0; i < run->input_count && !result; i++)
-        if (run->inputs[i].unpacked)
-            result = tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
-                                  "a packed recording stays as it is: unpack it, recover, pack");
     if (!result)
-        result = read_format(run->options, "text", &json, diag);
+        result = read_format(run->options, formats, &json, diag);
     for (int i = 0; i < run->input_count && !result; i++) {
-        result =
-            tptrace_recover(run->inputs[i].path, &run->options->selection, &out, &partial, diag);
+        if (i)
+            tp_buffer_string(&out, between);
+        result = tell(run->inputs[i].path, &run->options->selection, json, &out, &partial, diag);
         run->is_partial |= !result && partial;
     }
     tp_output_buffer(run->output, &out);
     tp_buffer_fini(&out);
     return result;
+}
+
+int tp_command_info(struct tp_run *run, struct tp_diag *diag)
+{
+    return tell_of_each(run, "text or json", "\n", tptrace_info, diag);
+}
+
+int tp_command_now(struct tp_run *run, struct tp_diag *diag)
+{
+    return tell_of_each(run, "text or json", "", tptrace_now, diag);
+}
+
+static int check(const char *path, const struct tp_selection *selection, bool json,
+                 struct tp_buffer *out, bool *ret_partial, struct tp_diag *diag)
+{
+    (void)json;
+    return tptrace_check(path, selection, out, ret_partial, diag);
+}
+
+int tp_command_check(struct tp_run *run, struct tp_diag *diag)
+{
+    return tell_of_each(run, "text", "", check, diag);
+}
+
+static int recover(const char *path, const struct tp_selection *selection, bool json,
+                   struct tp_buffer *out, bool *ret_partial, struct tp_diag *diag)
+{
+    (void)json;
+    return tptrace_recover(path, selection, out, ret_partial, diag);
+}
+
+int tp_command_recover(struct tp_run *run, struct tp_diag *diag)
+{
+    for (int i = 0; i < run->input_count; i++)
+        if (run->inputs[i].unpacked)
+            return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                                "a packed recording stays as it is: unpack it, recover, pack");
+    return tell_of_each(run, "text", "", recover, diag);
 }
 
 static void write_packed(void *context, const void *bytes, size_t size)
