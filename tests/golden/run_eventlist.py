@@ -108,19 +108,27 @@ def check(program, folder, output):
     return None if message in done.stderr.decode() else f"stderr lacks {message!r}"
 
 
-def main():
-    program, cases = sys.argv[1], pathlib.Path(sys.argv[2])
+def print_tap(results):
+    """A line for each (name, problem or None). Whether one has a problem."""
     number = failed = 0
-    for folder in sorted(p.parent for p in cases.glob("*/case.json")):
-        for output in json.loads((folder / "case.json").read_text())["outputs"]:
-            number += 1
-            problem = check(program, folder, output)
-            failed += problem is not None
-            print(f"{'not ok' if problem else 'ok'} {number} - {folder.name}: {output['name']}")
-            if problem:
-                print(f"# {problem}")
+    for name, problem in results:
+        number += 1
+        failed += problem is not None
+        print(f"{'not ok' if problem else 'ok'} {number} - {name}")
+        if problem:
+            print(f"# {problem}")
     print(f"1..{number}")
     return failed > 0
+
+
+def results(program, cases):
+    for folder in sorted(p.parent for p in cases.glob("*/case.json")):
+        for output in json.loads((folder / "case.json").read_text())["outputs"]:
+            yield f"{folder.name}: {output['name']}", check(program, folder, output)
+
+
+def main():
+    return print_tap(results(sys.argv[1], pathlib.Path(sys.argv[2])))
 
 
 if __name__ == "__main__":

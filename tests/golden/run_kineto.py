@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from run_eventlist import command, compare
+from run_eventlist import command, compare, print_tap
 
 # Old tables wrote their units so; two blanks keep the cells' width where a unit has grown.
 OLD_UNITS = [("Kb", "KB"), ("Mb", "MB"), ("Gb", "GB"), ("b", "B")]
@@ -171,19 +171,9 @@ def behaviour(program, root):
 
 def main():
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
-    number = failed = 0
-    for name, problem in [
-        *cases(program, root),
-        *recorded(program, root),
-        *behaviour(program, root),
-    ]:
-        number += 1
-        failed += problem is not None
-        print(f"{'not ok' if problem else 'ok'} {number} - {name}")
-        if problem:
-            print(f"# {problem}")
-    print(f"1..{number}")
-    return failed > 0
+    return print_tap(
+        [*cases(program, root), *recorded(program, root), *behaviour(program, root)]
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,10 @@ import pathlib
 import subprocess
 import sys
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))
+import tap
+
 # From INDEX.md and the files themselves: kernels, their sum in us, entries that make events.
 KNOWN = {
     "kineto_cuda_simple_add.json.gz": (79, 10728, None),
@@ -196,26 +199,15 @@ def check_stacks(program, path):
 
 
 def main():
-    program, tests = sys.argv[1], []
+    program, t = sys.argv[1], tap.Tap()
     for name, known in KNOWN.items():
-        tests.append(
-            (f"{name}: kernels, events, names", check_known, (program, HERE / name, *known))
-        )
-        tests.append((f"{name}: sums", check_sums_agree, (program, HERE / name)))
+        t.check(f"{name}: kernels, events, names", check_known, program, HERE / name, *known)
+        t.check(f"{name}: sums", check_sums_agree, program, HERE / name)
     h100 = HERE / "kineto_h100_bert_small.json.gz"
     for check in (check_kernel_summary, check_ops_summary, check_gpu_timeline, check_stacks):
-        tests.append((f"{h100.name}: {check.__name__[6:]}", check, (program, h100)))
-    failed = 0
-    for number, (name, test, arguments) in enumerate(tests, 1):
-        try:
-            test(*arguments)
-            print(f"ok {number} - {name}")
-        except Exception as problem:
-            failed += 1
-            print(f"not ok {number} - {name}\n# {problem!r:.600}")
-    print(f"1..{len(tests)}")
-    return failed > 0
+        t.check(f"{h100.name}: {check.__name__[6:]}", check, program, h100)
+    t.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

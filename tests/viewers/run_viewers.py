@@ -14,7 +14,10 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))
+import tap
+
 NAMES = [
     "kineto_cuda_simple_add",
     "kineto_rocm_minitoy_train",
@@ -117,8 +120,8 @@ def main():
             "1..0 # SKIP no Python with HolisticTraceAnalysis and torch-tb-profiler: ./check --full"
             " makes one where PyPI can be reached, TPAGENT_TEST_VIEWERS can name one"
         )
-        return 0
-    tests, failed = [], 0
+        return
+    t = tap.Tap()
     with tempfile.TemporaryDirectory() as folder:
         originals = [traces / f"{name}.json.gz" for name in NAMES]
         exports = [pathlib.Path(folder) / f"{name}.json.gz" for name in NAMES]
@@ -136,21 +139,11 @@ def main():
         board, _ = read_with(python, "read_with_tensorboard.py", [*originals, *exports, recording])
         for i, name in enumerate(NAMES):
             j = i + len(NAMES)
-            tests.append(
-                (f"HTA: {name}", check_hta, (program, originals[i], exports[i], hta[i], hta[j]))
-            )
-            tests.append((f"TensorBoard: {name}", check_tensorboard, (board[i], board[j])))
-        tests.append(("TensorBoard: a recording", check_recording, (board[-1], program, sample)))
-        for number, (name, test, arguments) in enumerate(tests, 1):
-            try:
-                test(*arguments)
-                print(f"ok {number} - {name}")
-            except Exception as problem:
-                failed += 1
-                print(f"not ok {number} - {name}\n# {problem!r:.1200}")
-    print(f"1..{len(tests)}")
-    return failed > 0
+            t.check(f"HTA: {name}", check_hta, program, originals[i], exports[i], hta[i], hta[j])
+            t.check(f"TensorBoard: {name}", check_tensorboard, board[i], board[j])
+        t.check("TensorBoard: a recording", check_recording, board[-1], program, sample)
+    t.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
