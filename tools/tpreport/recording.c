@@ -33,11 +33,11 @@ static int read_format(const struct tp_options *options, const char *expected, b
 }
 
 /* What is told of one recording. @ret_partial: something is lost or unreadable. */
-typedef int tell(const char *path, const struct tp_selection *selection, bool json,
-                 struct tp_buffer *out, bool *ret_partial, struct tp_diag *diag);
+typedef int tell_one(const char *path, const struct tp_selection *selection, bool json,
+                     struct tp_buffer *out, bool *ret_partial, struct tp_diag *diag);
 
-static int tell_of_each(struct tp_run *run, const char *formats, const char *between, tell *tell,
-                        struct tp_diag *diag)
+static int tell_of_each(struct tp_run *run, const char *formats, const char *between,
+                        tell_one *tell, struct tp_diag *diag)
 {
     struct tp_buffer out = {0};
     bool json, partial;
