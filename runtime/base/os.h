@@ -62,6 +62,7 @@ void *tp_os_map_file(int fd, size_t size, bool populate);
 void *tp_os_remap(void *memory, size_t old_size,
                   size_t new_size); /* NULL on failure, the old one stands */
 void tp_os_unmap(void *memory, size_t size);
+uint64_t tp_os_address_limit(void); /* RLIMIT_AS in bytes; all ones: none */
 int tp_os_wipe_on_fork(void *memory, size_t size);
 int tp_os_dont_fork(void *memory, size_t size);
 int tp_os_forget(void *memory, size_t size); /* private pages read 0 again and take no room */

@@ -259,7 +259,15 @@ void *tp_os_remap(void *memory, size_t old_size, size_t new_size)
 
 void tp_os_unmap(void *memory, size_t size)
 {
-    CALL(SYS_munmap, memory, size);
+    if (memory) /* at 0 a program may begin */
+        CALL(SYS_munmap, memory, size);
+}
+
+uint64_t tp_os_address_limit(void)
+{
+    struct rlimit limit;
+
+    return CALL(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) ? RLIM_INFINITY : limit.rlim_cur;
 }
 
 int tp_os_wipe_on_fork(void *memory, size_t size)
