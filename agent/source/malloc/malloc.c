@@ -2,7 +2,7 @@
 /*
  * The malloc family, counted. Each wrapper calls the next function of its own name and adds what
  * the allocator says it really gave (malloc_usable_size, on both sides) to the thread's counters,
- * which every record carries.
+ * which every record carries. Where single ones are wanted, profile.c records them.
  *
  * Counted once: where the next function calls another of the family through the PLT (glibc's
  * reallocarray calls realloc), the inner wrapper has moved the counters and the outer one does not.
@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "real.h"
 #include "source/malloc/malloc.h"
+#include "source/malloc/profile.h"
 #include "sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -26,8 +27,10 @@ void cfree(void *pointer);
 void free_sized(void *pointer, size_t hint);
 void free_aligned_sized(void *pointer, size_t alignment, size_t hint);
 
-/* Cleared when the source is not wanted: then only the next function is called. */
-static bool counting = true;
+/* TP_MALLOC_OFF when the source is not wanted: then only the next function is called. */
+static enum tp_malloc_mode mode = TP_MALLOC_COUNT;
+
+#define HERE __builtin_frame_address(0)
 
 static inline bool ready(void)
 {
@@ -42,20 +45,26 @@ static inline size_t usable(void *pointer)
     return tp_likely(tp_real.malloc_usable_size != NULL) ? tp_real.malloc_usable_size(pointer) : 0;
 }
 
-static inline void count_allocation(void *pointer, uint64_t calls_before)
+static inline __attribute__((always_inline)) void
+count_allocation(void *pointer, size_t asked, uint64_t calls_before, const void *frame)
 {
-    if (pointer && counting && tp_tls.alloc_calls == calls_before) {
-        tp_tls.alloc_calls++;
-        tp_tls.allocated_bytes += usable(pointer);
-    }
+    if (!pointer || mode == TP_MALLOC_OFF || tp_tls.alloc_calls != calls_before)
+        return;
+    size_t bytes = usable(pointer);
+    tp_tls.alloc_calls++;
+    tp_tls.allocated_bytes += bytes;
+    if (tp_unlikely(mode >= TP_MALLOC_SAMPLE) && tp_profile_due(mode, bytes))
+        tp_profile_allocated(mode, pointer, bytes, asked, frame, 0);
 }
 
 static inline void count_free(void *pointer)
 {
-    if (counting) {
-        tp_tls.freed_calls++;
-        tp_tls.freed_bytes += usable(pointer);
-    }
+    if (mode == TP_MALLOC_OFF)
+        return;
+    tp_tls.freed_calls++;
+    tp_tls.freed_bytes += usable(pointer);
+    if (tp_unlikely(mode >= TP_MALLOC_SAMPLE) && tp_profile_may_be_known(mode, pointer))
+        tp_profile_freed(mode, pointer);
 }
 
 static void *no_memory(void)
@@ -70,7 +79,7 @@ EXPORT void *malloc(size_t size)
         return tp_arena_allocate(16, size);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.malloc(size);
-    count_allocation(pointer, calls);
+    count_allocation(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -92,7 +101,7 @@ EXPORT void *calloc(size_t count, size_t size)
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : tp_arena_allocate(16, bytes);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.calloc(count, size);
-    count_allocation(pointer, calls);
+    count_allocation(pointer, count * size, calls, HERE);
     return pointer;
 }
 
@@ -106,20 +115,50 @@ static void *leave_arena(void *pointer, size_t old_size, size_t size)
     return moved;
 }
 
-/* After a resize by the next function: @freed is what the old block held. */
-static inline void count_resize(void *result, size_t size, size_t freed, uint64_t calls,
-                                uint64_t freed_calls)
+/* A resize by the next function: what is known before it. */
+struct resize {
+    void *old;
+    uint64_t calls, freed_calls, ticks;
+    size_t freed; /* what the old block holds */
+    int is_known; /* a free of it is to be recorded */
+};
+
+static inline struct resize before_resize(void *pointer)
 {
-    if (!counting || tp_tls.alloc_calls != calls || tp_tls.freed_calls != freed_calls)
+    struct resize r = {
+        .old = pointer, .calls = tp_tls.alloc_calls, .freed_calls = tp_tls.freed_calls};
+
+    if (pointer && mode != TP_MALLOC_OFF) {
+        r.freed = usable(pointer);
+        if (tp_unlikely(mode >= TP_MALLOC_SAMPLE))
+            r.is_known = tp_profile_resize(mode, pointer, &r.ticks);
+    }
+    return r;
+}
+
+/* A failed resize frees nothing; realloc(p, 0) does. */
+static inline __attribute__((always_inline)) void
+count_resize(const struct resize *r, void *result, size_t size, const void *frame)
+{
+    bool freed = r->old && (result || !size);
+
+    if (mode == TP_MALLOC_OFF)
         return;
-    if (result) {
-        tp_tls.alloc_calls++;
-        tp_tls.allocated_bytes += usable(result);
-    }
-    if (freed && (result || !size)) { /* a failed resize frees nothing; realloc(p, 0) does */
+    if (r->is_known)
+        tp_profile_resized(mode, r->old, freed, r->ticks);
+    if (tp_tls.alloc_calls != r->calls || tp_tls.freed_calls != r->freed_calls)
+        return;
+    if (freed && r->freed) {
         tp_tls.freed_calls++;
-        tp_tls.freed_bytes += freed;
+        tp_tls.freed_bytes += r->freed;
     }
+    if (!result)
+        return;
+    size_t bytes = usable(result);
+    tp_tls.alloc_calls++;
+    tp_tls.allocated_bytes += bytes;
+    if (tp_unlikely(mode >= TP_MALLOC_SAMPLE) && tp_profile_due(mode, bytes))
+        tp_profile_allocated(mode, result, bytes, size, frame, TP_ALLOC_RESIZED);
 }
 
 EXPORT void *realloc(void *pointer, size_t size)
@@ -130,10 +169,9 @@ EXPORT void *realloc(void *pointer, size_t size)
         return leave_arena(pointer, old_size, size);
     if (tp_unlikely(!ready()))
         return pointer ? NULL : tp_arena_allocate(16, size);
-    uint64_t calls = tp_tls.alloc_calls, freed_calls = tp_tls.freed_calls;
-    size_t freed = pointer && counting ? usable(pointer) : 0;
+    struct resize r = before_resize(pointer);
     void *result = tp_real.realloc(pointer, size);
-    count_resize(result, size, freed, calls, freed_calls);
+    count_resize(&r, result, size, HERE);
     return result;
 }
 
@@ -147,10 +185,12 @@ EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
         return leave_arena(pointer, old_size, bytes);
     if (tp_unlikely(!ready() || !tp_real.reallocarray))
         return no_memory();
-    uint64_t calls = tp_tls.alloc_calls, freed_calls = tp_tls.freed_calls;
-    size_t freed = pointer && counting ? usable(pointer) : 0;
+    struct resize r = before_resize(pointer);
+    tp_tls.resizing = r.is_known ? pointer : NULL;
     void *result = tp_real.reallocarray(pointer, count, size);
-    count_resize(result, bytes, freed, calls, freed_calls);
+    r.is_known = tp_tls.resizing != NULL; /* not where an inner realloc has taken it over */
+    tp_tls.resizing = NULL;
+    count_resize(&r, result, bytes, HERE);
     return result;
 }
 
@@ -162,7 +202,7 @@ EXPORT void *memalign(size_t alignment, size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.memalign(alignment, size);
-    count_allocation(pointer, calls);
+    count_allocation(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -177,7 +217,7 @@ EXPORT int posix_memalign(void **ret_pointer, size_t alignment, size_t size)
     uint64_t calls = tp_tls.alloc_calls;
     int error = tp_real.posix_memalign(ret_pointer, alignment, size);
     if (!error)
-        count_allocation(*ret_pointer, calls);
+        count_allocation(*ret_pointer, size, calls, HERE);
     return error;
 }
 
@@ -189,7 +229,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.aligned_alloc(alignment, size);
-    count_allocation(pointer, calls);
+    count_allocation(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -201,7 +241,7 @@ EXPORT void *valloc(size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.valloc(size);
-    count_allocation(pointer, calls);
+    count_allocation(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -213,7 +253,7 @@ EXPORT void *pvalloc(size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.pvalloc(size);
-    count_allocation(pointer, calls);
+    count_allocation(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -276,12 +316,13 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
     Dl_info info;
     struct tp_text text;
 
-    (void)config;
     bool seen = tp_tls.alloc_calls != calls;
     if (copy && used_free)
         ((void (*)(void *))used_free)(copy);
-    if (seen || !copy)
+    if (seen || !copy) {
+        mode = tp_profile_start(config, ret_why);
         return 0;
+    }
     tp_text_init(&text, owner_text, sizeof(owner_text));
     tp_text_format(&text, "host allocations not visible: malloc belongs to %s",
                    used && dladdr(used, &info) && info.dli_fname ? info.dli_fname
@@ -292,7 +333,8 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
 
 void tp_malloc_stop_counting(void)
 {
-    counting = false;
+    mode = TP_MALLOC_OFF;
 }
 
-const struct tp_source tp_source_malloc = {.start = malloc_start};
+const struct tp_source tp_source_malloc = {.start = malloc_start,
+                                           .fork_child = tp_profile_fork_child};
