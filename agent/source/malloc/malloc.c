@@ -45,25 +45,37 @@ static inline size_t usable(void *pointer)
     return tp_likely(tp_real.malloc_usable_size != NULL) ? tp_real.malloc_usable_size(pointer) : 0;
 }
 
+static inline void count_allocation(size_t bytes)
+{
+    tp_tls.alloc_calls++;
+    tp_tls.allocated_bytes += bytes;
+}
+
+static inline void count_free(size_t bytes)
+{
+    tp_tls.freed_calls++;
+    tp_tls.freed_bytes += bytes;
+}
+
+/* Behind the next function: an allocation, whatever the mode. */
 static inline __attribute__((always_inline)) void
-count_allocation(void *pointer, size_t asked, uint64_t calls_before, const void *frame)
+allocated(void *pointer, size_t asked, uint64_t calls_before, const void *frame)
 {
     if (!pointer || mode == TP_MALLOC_OFF || tp_tls.alloc_calls != calls_before)
         return;
     size_t bytes = usable(pointer);
-    tp_tls.alloc_calls++;
-    tp_tls.allocated_bytes += bytes;
-    if (tp_unlikely(mode >= TP_MALLOC_SAMPLE) && tp_profile_due(mode, bytes))
+    count_allocation(bytes);
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
         tp_profile_allocated(mode, pointer, bytes, asked, frame, 0);
 }
 
-static inline void count_free(void *pointer)
+/* Before the next function: a free, whatever the mode. */
+static inline __attribute__((always_inline)) void freeing(void *pointer)
 {
     if (mode == TP_MALLOC_OFF)
         return;
-    tp_tls.freed_calls++;
-    tp_tls.freed_bytes += usable(pointer);
-    if (tp_unlikely(mode >= TP_MALLOC_SAMPLE) && tp_profile_may_be_known(mode, pointer))
+    count_free(usable(pointer));
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_may_be_known(mode, pointer))
         tp_profile_freed(mode, pointer);
 }
 
@@ -73,14 +85,37 @@ static void *no_memory(void)
     return NULL;
 }
 
+/*
+ * What is called most stands here for counting alone, the usual mode, which then needs to keep
+ * nothing across the call but a number. The other modes are functions of their own, to which the
+ * wrapper jumps, so that their frame is the one below the program's.
+ */
+static __attribute__((noinline)) void *malloc_otherwise(size_t size)
+{
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.malloc(size);
+
+    allocated(pointer, size, calls, HERE);
+    return pointer;
+}
+
 EXPORT void *malloc(size_t size)
 {
     if (tp_unlikely(!ready()))
         return tp_arena_allocate(16, size);
+    if (tp_unlikely(mode != TP_MALLOC_COUNT))
+        return malloc_otherwise(size);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.malloc(size);
-    count_allocation(pointer, size, calls, HERE);
+    if (pointer && tp_tls.alloc_calls == calls)
+        count_allocation(usable(pointer));
     return pointer;
+}
+
+static __attribute__((noinline)) void free_otherwise(void *pointer)
+{
+    freeing(pointer);
+    tp_real.free(pointer);
 }
 
 EXPORT void free(void *pointer)
@@ -89,8 +124,21 @@ EXPORT void free(void *pointer)
 
     if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
         return;
-    count_free(pointer);
+    if (tp_unlikely(mode != TP_MALLOC_COUNT)) {
+        free_otherwise(pointer);
+        return;
+    }
+    count_free(usable(pointer));
     tp_real.free(pointer);
+}
+
+static __attribute__((noinline)) void *calloc_otherwise(size_t count, size_t size)
+{
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.calloc(count, size);
+
+    allocated(pointer, count * size, calls, HERE);
+    return pointer;
 }
 
 EXPORT void *calloc(size_t count, size_t size)
@@ -99,9 +147,12 @@ EXPORT void *calloc(size_t count, size_t size)
 
     if (tp_unlikely(!ready()))
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : tp_arena_allocate(16, bytes);
+    if (tp_unlikely(mode != TP_MALLOC_COUNT))
+        return calloc_otherwise(count, size);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.calloc(count, size);
-    count_allocation(pointer, count * size, calls, HERE);
+    if (pointer && tp_tls.alloc_calls == calls)
+        count_allocation(usable(pointer));
     return pointer;
 }
 
@@ -130,7 +181,7 @@ static inline struct resize before_resize(void *pointer)
 
     if (pointer && mode != TP_MALLOC_OFF) {
         r.freed = usable(pointer);
-        if (tp_unlikely(mode >= TP_MALLOC_SAMPLE))
+        if (mode >= TP_MALLOC_SAMPLE)
             r.is_known = tp_profile_resize(mode, pointer, &r.ticks);
     }
     return r;
@@ -148,16 +199,13 @@ count_resize(const struct resize *r, void *result, size_t size, const void *fram
         tp_profile_resized(mode, r->old, freed, r->ticks);
     if (tp_tls.alloc_calls != r->calls || tp_tls.freed_calls != r->freed_calls)
         return;
-    if (freed && r->freed) {
-        tp_tls.freed_calls++;
-        tp_tls.freed_bytes += r->freed;
-    }
+    if (freed && r->freed)
+        count_free(r->freed);
     if (!result)
         return;
     size_t bytes = usable(result);
-    tp_tls.alloc_calls++;
-    tp_tls.allocated_bytes += bytes;
-    if (tp_unlikely(mode >= TP_MALLOC_SAMPLE) && tp_profile_due(mode, bytes))
+    count_allocation(bytes);
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
         tp_profile_allocated(mode, result, bytes, size, frame, TP_ALLOC_RESIZED);
 }
 
@@ -202,7 +250,7 @@ EXPORT void *memalign(size_t alignment, size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.memalign(alignment, size);
-    count_allocation(pointer, size, calls, HERE);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -217,7 +265,7 @@ EXPORT int posix_memalign(void **ret_pointer, size_t alignment, size_t size)
     uint64_t calls = tp_tls.alloc_calls;
     int error = tp_real.posix_memalign(ret_pointer, alignment, size);
     if (!error)
-        count_allocation(*ret_pointer, size, calls, HERE);
+        allocated(*ret_pointer, size, calls, HERE);
     return error;
 }
 
@@ -229,7 +277,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.aligned_alloc(alignment, size);
-    count_allocation(pointer, size, calls, HERE);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -241,7 +289,7 @@ EXPORT void *valloc(size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.valloc(size);
-    count_allocation(pointer, size, calls, HERE);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -253,7 +301,7 @@ EXPORT void *pvalloc(size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.pvalloc(size);
-    count_allocation(pointer, size, calls, HERE);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -268,7 +316,7 @@ EXPORT void cfree(void *pointer)
         free(pointer);
         return;
     }
-    count_free(pointer);
+    freeing(pointer);
     tp_real.cfree(pointer);
 }
 
@@ -283,7 +331,7 @@ EXPORT void free_sized(void *pointer, size_t hint)
         free(pointer);
         return;
     }
-    count_free(pointer);
+    freeing(pointer);
     tp_real.free_sized(pointer, hint);
 }
 
@@ -297,7 +345,7 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
         free(pointer);
         return;
     }
-    count_free(pointer);
+    freeing(pointer);
     tp_real.free_aligned_sized(pointer, alignment, hint);
 }
 

@@ -74,10 +74,8 @@ static bool is_sampled(size_t bytes)
     return true;
 }
 
-static inline __attribute__((always_inline)) bool write_record(unsigned kind, uint32_t argument,
-                                                               uint64_t word4, uint64_t word5,
-                                                               uint64_t word6, uint64_t word7,
-                                                               uint64_t ticks)
+static __attribute__((noinline)) bool write_slowly(unsigned kind, const uint64_t words[4],
+                                                   uint32_t argument, uint64_t ticks)
 {
     const struct tp_record record = {
         .kind = (uint8_t)kind,
@@ -85,9 +83,36 @@ static inline __attribute__((always_inline)) bool write_record(unsigned kind, ui
         .slots = 2,
         .drains = 1,
         .argument = argument,
-        .words = {word4, word5, word6, word7},
+        .words = {words[0], words[1], words[2], words[3]},
     };
-    return tp_record_write_at(&record, ticks);
+    return tp_record_slow(&record, ticks);
+}
+
+/* As tp_record_write_at, word by word out of registers. */
+static inline __attribute__((always_inline)) bool write_record(unsigned kind, uint32_t argument,
+                                                               uint64_t word4, uint64_t word5,
+                                                               uint64_t word6, uint64_t word7,
+                                                               uint64_t ticks)
+{
+    struct tp_thread *t;
+
+    if (!tp_fast(&t, 2)) {
+        const uint64_t words[4] = {word4, word5, word6, word7};
+        return write_slowly(kind, words, argument, ticks);
+    }
+    uint64_t cursor = t->cursor;
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t *slot = t->slots + ((cursor + 1) & t->mask) * TP_SLOT_WORDS;
+    slot[0] = word4;
+    slot[1] = word5;
+    slot[2] = word6;
+    slot[3] = word7;
+    tp_slot0(t, cursor, kind, ticks, argument);
+    tp_publish(t, cursor + 2);
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+    return true;
 }
 
 static inline uint64_t slack_and_flags(size_t bytes, size_t asked, unsigned flags)

@@ -10,6 +10,7 @@
 int tp_watched_init(struct tp_watched *watched, uint32_t count)
 {
     watched->shift = 64 - (unsigned)__builtin_ctz(count);
+    watched->mask = count - 1;
     watched->filter = tp_os_map(count);
     watched->table = tp_os_map((size_t)count * sizeof(*watched->table));
     return watched->filter && watched->table ? 0 : -ENOMEM;
@@ -38,9 +39,9 @@ static bool replace(const struct tp_watched *watched, uint64_t hash, uint64_t ol
 }
 
 /* A counter that has reached the top stays there: addresses beyond could not be counted. */
-static void count(struct tp_watched *watched, uint64_t hash, int by)
+static void count(struct tp_watched *watched, const void *address, int by)
 {
-    _Atomic uint8_t *counter = &watched->filter[hash >> watched->shift];
+    _Atomic uint8_t *counter = &watched->filter[tp_watched_counter(watched, address)];
     uint8_t seen = atomic_load_explicit(counter, memory_order_relaxed);
 
     while (seen != SATURATED &&
@@ -55,7 +56,7 @@ bool tp_watched_put(struct tp_watched *watched, const void *address)
 
     if (!replace(watched, hash, 0, (uintptr_t)address))
         return false;
-    count(watched, hash, 1);
+    count(watched, address, 1);
     return true;
 }
 
@@ -65,6 +66,6 @@ bool tp_watched_take(struct tp_watched *watched, const void *address)
 
     if (!replace(watched, hash, (uintptr_t)address, 0))
         return false;
-    count(watched, hash, -1);
+    count(watched, address, -1);
     return true;
 }

@@ -19,6 +19,7 @@ struct tp_watched {
     _Atomic uint8_t *filter;
     _Atomic uint64_t *table;
     unsigned shift; /* 64 less the binary logarithm of the table's addresses */
+    uint32_t mask;  /* of the filter */
 };
 
 /** tp_watched_init - room for @count addresses, a power of two; memory is taken as it is used.
@@ -36,10 +37,16 @@ static inline uint64_t tp_watched_hash(const void *address)
     return ((uintptr_t)address >> 4) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* Blocks that lie together have counters that lie together: what is warm there is warm here. */
+static inline uint32_t tp_watched_counter(const struct tp_watched *watched, const void *address)
+{
+    return (uint32_t)((uintptr_t)address >> 6 ^ (uintptr_t)address >> 23) & watched->mask;
+}
+
 /** tp_watched_maybe - false: it is not watched */
 static inline bool tp_watched_maybe(const struct tp_watched *watched, const void *address)
 {
-    return atomic_load_explicit(&watched->filter[tp_watched_hash(address) >> watched->shift],
+    return atomic_load_explicit(&watched->filter[tp_watched_counter(watched, address)],
                                 memory_order_relaxed) != 0;
 }
 
