@@ -50,6 +50,8 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     int result = choose_view(run, diag);
     if (!result && options->command == TP_COMMAND_KERNELS)
         result = tp_kernels_check(run, diag);
+    else if (!result && options->command == TP_COMMAND_MEMORY)
+        result = tp_memory_check(run, diag);
     else if (!result && options->sort_by) {
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
         result = run->sort_column < 0 ? run->sort_column : 0;

@@ -34,6 +34,7 @@ struct tp_options {
     bool merge_numbered;
     bool of_averages;
     bool compact;
+    bool no_symbols;
     bool help, version;
     const char *device; /* "none": no device; NULL: as the input says */
     enum tp_switch memory, flops, stacks;

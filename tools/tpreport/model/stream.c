@@ -261,11 +261,19 @@ uint64_t tp_stream_innermost(const struct tp_stream *stream)
     return stream->top ? stream->top->range.sequence : 0;
 }
 
+const struct tp_stream_range *tp_stream_innermost_range(const struct tp_stream *stream)
+{
+    return stream->top ? &stream->top->range : NULL;
+}
+
 static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned kind,
                      uint64_t ticks)
 {
     bool wanted = kind == TP_EVENT_ASYNC_BEGIN || kind == TP_EVENT_ASYNC_END;
 
+    if (kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE)
+        return stream->config.alloc ? stream->config.alloc(stream->config.context, record, ticks)
+                                    : 0;
     if (kind >= TP_EVENT_CUDA_CALL)
         return stream->config.cuda ? stream->config.cuda(stream->config.context, record, ticks) : 0;
     if (kind == TP_EVENT_MEMORY && (record[1] & 0xffff) != 0) {

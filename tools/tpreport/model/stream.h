@@ -90,8 +90,10 @@ struct tp_stream_config {
     /* records of the kinds ASYNC_BEGIN and ASYNC_END, MEMORY outside of all ranges; NULL: nobody
      * wants them */
     int (*point)(void *context, const uint64_t *record, int64_t ns, uint64_t sequence);
-    /* records of CUDA that are no ranges, by their ticks; NULL: nobody wants them */
+    /* records of CUDA that are no ranges, and of single allocations, by their ticks; NULL: nobody
+     * wants them */
     int (*cuda)(void *context, const uint64_t *record, uint64_t ticks);
+    int (*alloc)(void *context, const uint64_t *record, uint64_t ticks);
 };
 
 struct tp_stream_counts {
@@ -163,6 +165,9 @@ int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t ope
 
 /** tp_stream_innermost - sequence of the innermost range that is open and not hidden; 0 none */
 uint64_t tp_stream_innermost(const struct tp_stream *stream);
+
+/** tp_stream_innermost_range - that range; its begin alone is known. Return: NULL none. */
+const struct tp_stream_range *tp_stream_innermost_range(const struct tp_stream *stream);
 
 /** tp_stream_has_open - are exactly the ranges of @open open? @open: as in tp_stream_restart */
 bool tp_stream_has_open(const struct tp_stream *stream, const uint64_t *open, size_t open_slots);
