@@ -105,9 +105,9 @@ bool tp_agent_arm(void)
     atomic_signal_fence(memory_order_seq_cst);
     int kept = errno, error = arm(live);
     atomic_store_explicit(&live->state, error ? TP_FAILED : TP_ARMED, memory_order_release);
-    if (error && tp_log_same())
-        tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(),
-                    live->dir[0] ? live->dir : tp_agent.run_dir, tp_error_text(error));
+    if (error && tp_log_same() && tp_recording_may_complain())
+        tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(), tp_recording_failed_at(),
+                    tp_error_text(error));
     tp_tls.attaching = attaching;
     errno = kept;
     return !error;
@@ -130,10 +130,10 @@ void tp_agent_end(const char *reason, uint64_t wait_ns)
     uint32_t error = atomic_load(&live->said_full);
     if (!tp_log_same())
         return;
-    if (error)
+    if (error && tp_recording_may_complain())
         tp_log_warn("%s: some events could not be written: %s", live->dir,
                     tp_error_text((int)error));
-    else if (tp_agent.root)
+    else if (!error && tp_agent.root)
         tp_log_info("recorded in %s", tp_agent.run_dir);
 }
 
@@ -254,16 +254,20 @@ static struct tp_live *make_live(void)
     return live;
 }
 
+/* TPAGENT_RUN_DIR of processes whose first ancestor could make no recording, and has said so. */
+#define NO_RUN "-"
+
 static bool starts(const struct tp_config *config)
 {
-    return config->source_mask && (!config->inherited || config->follow);
+    return config->source_mask && (!config->inherited || config->follow) &&
+           strcmp(config->run_dir, NO_RUN) != 0;
 }
 
 /* Descendants join the recording; where they are not to be followed they inherit a recording that
  * they leave alone. */
 static void tell_children(void)
 {
-    setenv("TPAGENT_RUN_DIR", tp_agent.run_dir, 0);
+    setenv("TPAGENT_RUN_DIR", tp_agent.live ? tp_agent.run_dir : NO_RUN, 1);
 }
 
 static void __attribute__((constructor(101)))
@@ -286,6 +290,7 @@ tp_agent_start(int argc, char **argv, char **environment)
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
     if (tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
+        tell_children();
         tp_malloc_stop_counting();
         errno = kept;
         return;
@@ -299,7 +304,9 @@ tp_agent_start(int argc, char **argv, char **environment)
     if (tp_agent.root || program_matches(tp_agent.config.programs)) {
         int error = open_instance(tp_agent.live);
         if (error) {
-            tp_log_warn("not recording: %s: %s", tp_agent.run_dir, tp_error_text(error));
+            if (tp_recording_may_complain())
+                tp_log_warn("not recording: %s: %s", tp_recording_failed_at(),
+                            tp_error_text(error));
             atomic_store(&tp_agent.live->state, TP_FAILED);
         } else if (tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
                    tp_source_wanted(TP_SOURCE_MALLOC)) {

@@ -72,6 +72,7 @@ struct tp_live {
         _Atomic uint32_t next_id;
         _Atomic uint32_t extending;
         _Atomic uint64_t refused; /* names that found no room or were too many */
+        uint64_t final_bytes;     /* of the file, once it is closed */
     } names;
     struct tp_name_cache *name_caches; /* TP_NAME_CACHE per control block */
 

@@ -49,27 +49,35 @@ static void choice_text(const char *values, unsigned index, struct tp_text *text
     tp_text_bytes(text, values, strcspn(values, "|"));
 }
 
-/* The choice with the smallest edit distance. */
-static void nearest_choice(const char *values, const char *text, struct tp_text *ret_text)
+static bool is_word_of(const char *words, const char *text)
+{
+    return choice_index(words, text) >= 0;
+}
+
+/* The choice with the smallest edit distance; what means yes or no is no matter of letters. */
+static unsigned nearest_choice(const struct variable *v, const char *text)
 {
     unsigned best = 65, best_index = 0, index = 0;
     char word[64];
 
-    for (const char *v = values;; index++) {
-        size_t n = strcspn(v, "|");
+    if (is_word_of("on|yes|true|1|enable|enabled", text))
+        return (unsigned)choice_index(v->values, v->fallback);
+    if (is_word_of("no|false|0|none|disable|disabled", text) && choice_index(v->values, "off") >= 0)
+        return (unsigned)choice_index(v->values, "off");
+    for (const char *c = v->values;; index++) {
+        size_t n = strcspn(c, "|");
         struct tp_text one;
         tp_text_init(&one, word, sizeof(word));
-        tp_text_bytes(&one, v, n);
+        tp_text_bytes(&one, c, n);
         unsigned distance = tp_text_distance(word, text);
         if (distance < best) {
             best = distance;
             best_index = index;
         }
-        if (!v[n])
-            break;
-        v += n + 1;
+        if (!c[n])
+            return best_index;
+        c += n + 1;
     }
-    choice_text(values, best_index, ret_text);
 }
 
 static bool parse_size(const char *text, uint64_t *ret_bytes)
@@ -143,6 +151,17 @@ static void choice_size_text(const struct tp_choice_size *value, const char *val
         tp_text_format(text, ":%llu", (unsigned long long)value->bytes);
 }
 
+/* What "BYTES, at least 1m" says. */
+static const char least[] = "at least ";
+
+static uint64_t size_minimum(const struct variable *v)
+{
+    const char *at = strstr(v->values, least);
+    uint64_t minimum = 0;
+
+    return at && parse_size(at + strlen(least), &minimum) ? minimum : 0;
+}
+
 /* Store @text as the variable's value; false when it is not one. */
 static bool variable_set(struct tp_config *config, const struct variable *v, const char *text)
 {
@@ -161,7 +180,12 @@ static bool variable_set(struct tp_config *config, const struct variable *v, con
         *(bool *)at = *text == '1';
         return true;
     case TYPE_SIZE:
-        return parse_size(text, at);
+        if (!parse_size(text, at))
+            return false;
+        if (*(uint64_t *)at >= size_minimum(v))
+            return true;
+        *(uint64_t *)at = size_minimum(v);
+        return false;
     case TYPE_CHOICE:
         index = choice_index(v->values, text);
         if (index >= 0)
@@ -197,18 +221,51 @@ static void variable_get(const struct tp_config *config, const struct variable *
     }
 }
 
+/* A size below the least stays the least; anything else that cannot be is the default. */
+static bool set_or_fall_back(struct tp_config *config, const struct variable *v, const char *value)
+{
+    uint64_t number;
+
+    if (variable_set(config, v, value))
+        return true;
+    if (v->type != TYPE_SIZE || !parse_size(value, &number))
+        variable_set(config, v, v->fallback);
+    return false;
+}
+
+/* What @value should have been, and what is used instead. */
 static void complain_value(const struct variable *v, const char *value)
 {
-    char buffer[64];
-    struct tp_text near;
+    const char *used = v->fallback;
+    char buffer[256];
+    struct tp_text text;
+    uint64_t number;
 
-    tp_text_init(&near, buffer, sizeof(buffer));
-    if (v->type == TYPE_CHOICE || v->type == TYPE_CHOICE_SIZE)
-        nearest_choice(v->values, value, &near);
-    else
-        tp_text_string(&near, v->fallback);
-    tp_log_warn("%s=%.*s is not one of %s; nearest: %s; using %s", v->name, 64, value, v->values,
-                buffer, v->fallback);
+    tp_text_init(&text, buffer, sizeof(buffer));
+    switch (v->type) {
+    case TYPE_TEXT:
+        tp_text_format(&text, "is longer than %u bytes", TP_CONFIG_TEXT_MAX - 1);
+        break;
+    case TYPE_BOOL:
+        tp_text_string(&text, "is neither 0 nor 1");
+        if (is_word_of("on|yes|true|off|no|false", value))
+            tp_text_format(&text, "; nearest: %d", is_word_of("on|yes|true", value));
+        break;
+    case TYPE_SIZE:
+        if (parse_size(value, &number)) {
+            used = strstr(v->values, least) + strlen(least);
+            tp_text_format(&text, "is too small; the least is %s", used);
+        } else {
+            tp_text_format(&text, "is no number of bytes, such as 500m or %s", v->fallback);
+        }
+        break;
+    case TYPE_CHOICE:
+    case TYPE_CHOICE_SIZE:
+        tp_text_format(&text, "is not one of %s; nearest: ", v->values);
+        choice_text(v->values, nearest_choice(v, value), &text);
+        break;
+    }
+    tp_log_warn("%s=%.*s %s; using %s", v->name, 64, value, buffer, used);
 }
 
 static void complain_name(const char *name)
@@ -260,11 +317,8 @@ void tp_config_read(struct tp_config *config, char *const *environment)
         value += *value == '=';
         if (!v && !config->inherited)
             complain_name(*e);
-        else if (v && *value && !variable_set(config, v, value)) {
-            variable_set(config, v, v->fallback);
-            if (!config->inherited)
-                complain_value(v, value);
-        }
+        else if (v && *value && !set_or_fall_back(config, v, value) && !config->inherited)
+            complain_value(v, value);
     }
     config->source_mask = tp_sources_mask(config->sources);
     if (config->alloc.choice == TP_ALLOC_OFF)

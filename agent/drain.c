@@ -23,6 +23,9 @@
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
 #define META_BYTES (64u << 10)
+#define LINE_BYTES 1024u
+#define END_TRACKS 256u              /* in the `end` line */
+#define THREAD_LINES_MAX (16u << 20) /* bytes of lines about threads */
 
 enum tp_drain_want { WANT_NOTHING, WANT_END };
 
@@ -39,7 +42,9 @@ struct tp_drain {
     uint64_t tick_ns;     /* of the last turn of once-a-second work */
     uint32_t early_clocks;
     uint64_t start_ns;
-    uint64_t discarded; /* records thrown away because the recording may not grow */
+    uint64_t discarded;      /* records thrown away because the recording may not grow */
+    uint64_t thread_bytes;   /* of meta.jsonl, for threads that come and go */
+    uint32_t threads_untold; /* that came when there was no more room for such lines */
     struct tp_segments segments;
 };
 
@@ -75,6 +80,13 @@ static void write_meta(struct tp_live *live)
         tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
 }
 
+/* Room for a line. */
+static void make_room(struct tp_live *live)
+{
+    if (live->drain->meta.used > META_BYTES - LINE_BYTES)
+        write_meta(live);
+}
+
 /* --- one ring
  * ------------------------------------------------------------------------------------------- */
 
@@ -93,18 +105,34 @@ static void read_thread_name(uint32_t tid, char name[16])
 /* The `track` line: at the first records of a track, and again when its thread has another name. */
 static void tell_track(struct tp_live *live, struct tp_ring_entry *e)
 {
-    struct tp_text *meta = &live->drain->meta;
+    struct tp_drain *d = live->drain;
+    struct tp_text *meta = &d->meta;
     char name[16];
 
     read_thread_name(e->header->tid, name);
     if (e->track_told && (!name[0] || !strcmp(name, e->name)))
         return;
+    make_room(live);
     memcpy(e->name, name, sizeof(name));
+    d->threads_untold += !e->track_told && d->thread_bytes > THREAD_LINES_MAX;
     e->track_told = 1;
+    if (d->thread_bytes > THREAD_LINES_MAX)
+        return;
+    size_t before = meta->used;
     tp_text_format(meta, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\",\"name\":",
                    e->header->track, e->header->tid);
     tp_text_json(meta, name, strlen(name));
     tp_text_string(meta, "}\n");
+    d->thread_bytes += meta->used - before;
+}
+
+/* What a track came to: in the `end` line for those that are there then, in a line of its own
+ * before. */
+static void put_track_end(struct tp_text *meta, const struct tp_ring_header *ring)
+{
+    tp_text_format(meta, "{\"t\":\"track_end\",\"track\":%u,\"slots\":%llu,\"dropped\":%llu}\n",
+                   ring->track, (unsigned long long)atomic_load(&ring->tail),
+                   (unsigned long long)atomic_load(&ring->dropped));
 }
 
 /* Copy whole records from the ring's tail into d->linear. Return: slots. */
@@ -346,10 +374,12 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
             !(dropped = atomic_load(&e->header->dropped)) ||
             atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
+        make_room(live);
         tp_text_format(meta,
                        "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
                        e->header->track, (unsigned long long)dropped);
     }
+    make_room(live);
     if (early)
         tp_text_format(meta,
                        "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
@@ -359,6 +389,10 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
             meta,
             "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no room for a name\",\"kind\":\"name\"}\n",
             (unsigned long long)names);
+    if (d->threads_untold)
+        tp_text_format(
+            meta, "{\"t\":\"note\",\"text\":\"%u more threads came and went without a name\"}\n",
+            d->threads_untold);
     if (d->discarded)
         tp_text_format(
             meta,
@@ -373,28 +407,48 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
                        tp_error_name(d->segments.error));
 }
 
+/* The tracks that are there at the end; those that the `end` line has no room for get theirs
+ * before. */
+static void put_track_ends(struct tp_live *live, struct tp_text *meta, bool in_lines)
+{
+    uint32_t listed = 0;
+
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load(&e->state) != TP_RING_USED || e->successor)
+            continue;
+        if (listed++ >= END_TRACKS) {
+            if (in_lines) {
+                make_room(live);
+                put_track_end(meta, e->header);
+            }
+            continue;
+        }
+        if (!in_lines)
+            tp_text_format(meta, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}",
+                           listed > 1 ? "," : "", e->header->track,
+                           (unsigned long long)atomic_load(&e->header->tail),
+                           (unsigned long long)atomic_load(&e->header->dropped));
+    }
+}
+
 /* @counters: of the thread that ends the process */
 static void put_end_line(struct tp_live *live, struct tp_text *meta, const char *reason,
                          const struct tp_tls *counters)
 {
-    const char *comma = "";
+    uint32_t names = atomic_load(&live->names.next_id);
 
     tp_text_format(
         meta,
         "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu,\"alloc_calls\":%llu,\"allocated_bytes\":%"
-        "llu,"
-        "\"freed_bytes\":%llu,\"tracks\":[",
+        "llu,\"freed_bytes\":%llu",
         reason, (unsigned long long)tp_ticks(), (unsigned long long)counters->alloc_calls,
         (unsigned long long)counters->allocated_bytes, (unsigned long long)counters->freed_bytes);
-    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
-        struct tp_ring_entry *e = &live->rings[i];
-        if (atomic_load(&e->state) != TP_RING_USED || e->successor || meta->used > META_BYTES - 256)
-            continue;
-        tp_text_format(meta, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}", comma,
-                       e->header->track, (unsigned long long)atomic_load(&e->header->tail),
-                       (unsigned long long)atomic_load(&e->header->dropped));
-        comma = ",";
-    }
+    if (live->names.final_bytes)
+        tp_text_format(meta, ",\"names\":%u,\"names_bytes\":%llu", names - TP_NAME_FIRST,
+                       (unsigned long long)live->names.final_bytes);
+    tp_text_string(meta, ",\"tracks\":[");
+    put_track_ends(live, meta, false);
     tp_text_string(meta, "]}\n");
 }
 
@@ -449,6 +503,8 @@ static void finish(struct tp_live *live, const char *reason)
     write_meta(live);
     put_losses(live, &d->meta);
     bool whole = all_taken(live);
+    put_track_ends(live, &d->meta, true);
+    write_meta(live);
     put_end_line(live, &d->meta, reason, &d->ending);
     write_meta(live);
     if (whole && !d->meta.used)
@@ -484,6 +540,23 @@ static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struc
     e->successor = 0;
 }
 
+static void tell_track_end(struct tp_live *live, const struct tp_ring_entry *e)
+{
+    struct tp_drain *d = live->drain;
+    uint64_t dropped = atomic_load(&e->header->dropped);
+    size_t before;
+
+    make_room(live);
+    before = d->meta.used;
+    if (dropped)
+        tp_text_format(&d->meta,
+                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                       e->header->track, (unsigned long long)dropped);
+    if (d->thread_bytes <= THREAD_LINES_MAX)
+        put_track_end(&d->meta, e->header);
+    d->thread_bytes += d->meta.used - before;
+}
+
 /* Rings of threads that are gone: drained, then taken back with their control block. */
 static void retire_dead(struct tp_live *live)
 {
@@ -497,12 +570,7 @@ static void retire_dead(struct tp_live *live)
         drain_ring(live, e, true);
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;
-        uint64_t dropped = atomic_load(&e->header->dropped);
-        if (dropped)
-            tp_text_format(
-                &live->drain->meta,
-                "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
-                e->header->track, (unsigned long long)dropped);
+        tell_track_end(live, e);
         tp_recording_drop_ring(live, live->drain->ring_dir, i);
         memset(t, 0, offsetof(struct tp_thread, state));
         atomic_store_explicit(&t->state, TP_THREAD_FREE, memory_order_release);
@@ -616,8 +684,8 @@ void tp_drain_end_idle(struct tp_live *live, const char *reason)
     tp_text_init(&text, buffer, sizeof(buffer));
     tp_recording_clock_line(&text);
     put_end_line(live, &text, reason, &tp_tls);
-    tp_recording_meta(live, buffer, text.used);
-    tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+    if (!tp_recording_meta(live, buffer, text.used))
+        tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
 }
 
 bool tp_drain_end(struct tp_live *live, const char *reason, uint64_t wait_ns)

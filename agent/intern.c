@@ -51,6 +51,8 @@ static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const 
     record->kind = (uint8_t)kind;
     record->flags = (uint8_t)flags;
     record->length = (uint32_t)size;
+    atomic_signal_fence(
+        memory_order_seq_cst); /* killed here, a reader sees how far the room goes */
     memcpy(record + 1, bytes, size);
     uint32_t sum = tp_name_checksum(record, bytes);
     atomic_store_explicit((_Atomic uint32_t *)&record->checksum, sum, memory_order_release);

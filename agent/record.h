@@ -152,27 +152,36 @@ static inline __attribute__((always_inline)) bool tp_record_short(unsigned kind,
     return true;
 }
 
-/** tp_record_end - the end of the innermost open range of @class_. Return: false when none is open.
- */
-static inline __attribute__((always_inline)) bool tp_record_end(unsigned kind, unsigned class_)
+/** tp_record_end_with - the end of the innermost open range of @class_, with @argument. Return:
+ * false when none is open. */
+static inline __attribute__((always_inline)) bool tp_record_end_with(unsigned kind, unsigned class_,
+                                                                     uint32_t argument)
 {
     uint64_t ticks = tp_ticks();
     struct tp_thread *t = tp_tls.thread;
 
     if (tp_unlikely(!t || !t->slots || t->busy || tp_is_careful(t) || !t->depth[class_])) {
-        struct tp_record record = {
-            .kind = (uint8_t)kind, .class_ = (uint8_t)class_, .role = TP_ROLE_END, .slots = 1};
+        struct tp_record record = {.kind = (uint8_t)kind,
+                                   .class_ = (uint8_t)class_,
+                                   .role = TP_ROLE_END,
+                                   .slots = 1,
+                                   .argument = argument};
         return tp_record_slow(&record, ticks);
     }
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
-    tp_slot0(t, t->cursor, kind, ticks, 0);
+    tp_slot0(t, t->cursor, kind, ticks, argument);
     t->open--;
     t->depth[class_]--;
     tp_publish(t, t->cursor + 1);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
     return true;
+}
+
+static inline __attribute__((always_inline)) bool tp_record_end(unsigned kind, unsigned class_)
+{
+    return tp_record_end_with(kind, class_, 0);
 }
 
 /**

@@ -15,6 +15,8 @@
 #define NAMES_STEP (1u << 20)
 #define SECOND_CLOCK_NS 200000u /* nearer ones tell no rate: a reading is some 30 ns wide */
 #define META_BUFFER (64u << 10)
+#define FILE_MODE 0600u /* of all files; nobody else is to read them */
+#define DIRECTORY_MODE 0700u
 
 /* Rank variables: key, then the names it may have, in order of preference. */
 static const struct {
@@ -29,6 +31,9 @@ static const struct {
 };
 #define RANK_KEYS (sizeof(rank_keys) / sizeof(rank_keys[0]))
 enum { KEY_RANK, KEY_LOCAL_RANK, KEY_WORLD_SIZE, KEY_NODE_RANK, KEY_JOB };
+
+/* What could not be made; by the thread that arms. */
+static char failed_at[TP_PATH_MAX + 32];
 
 /* Read in the constructor, constant afterwards. */
 static struct {
@@ -82,6 +87,36 @@ void tp_recording_read_environment(char *const *environment, int argc, char *con
     strcpy(facts.arguments + text.used, "]");
 }
 
+static int fail_at(const char *path, int error)
+{
+    struct tp_text text;
+
+    tp_text_init(&text, failed_at, sizeof(failed_at));
+    tp_text_string(&text, path);
+    return error;
+}
+
+const char *tp_recording_failed_at(void)
+{
+    return failed_at[0] ? failed_at : tp_agent.run_dir;
+}
+
+bool tp_recording_may_complain(void)
+{
+    char path[TP_PATH_MAX + 16];
+    struct tp_text text;
+
+    int error = tp_os_own_directory(tp_agent.run_dir);
+    if (error)
+        return error != -ENOENT || tp_agent.root;
+    tp_text_init(&text, path, sizeof(path));
+    tp_text_format(&text, "%s/.said", tp_agent.run_dir);
+    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);
+    if (fd >= 0)
+        tp_os_close(fd);
+    return fd != -EEXIST;
+}
+
 /* A word of an environment variable as part of a file name. */
 static void put_file_word(struct tp_text *text, const char *word)
 {
@@ -111,7 +146,7 @@ static void put_time(struct tp_text *text, uint64_t realtime_ns)
 
 static int write_small_file(const char *path, const char *bytes, size_t size)
 {
-    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);
 
     if (fd < 0)
         return fd;
@@ -163,15 +198,16 @@ static bool put_absolute(struct tp_text *text, const char *path)
  * missing. */
 static int make_run_dir(size_t base)
 {
-    int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, 0777);
+    int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
 
     if (error != -ENOENT)
         return error;
     char slash = tp_agent.run_dir[base];
     tp_agent.run_dir[base] = '\0';
-    error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, 0777);
+    error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
     tp_agent.run_dir[base] = slash;
-    return error && error != -EEXIST ? error : tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, 0777);
+    return error && error != -EEXIST ? error
+                                     : tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
 }
 
 static int make_run(const char *out)
@@ -201,6 +237,16 @@ static int make_run(const char *out)
             return write_run_files(tp_agent.run_dir + base + 1, now_ns);
     }
     return error;
+}
+
+/* A folder that was named by hand, for ranks on many hosts, has no run.json before its first
+ * process. */
+static void complete_run(uint64_t now_ns)
+{
+    const char *slash = strrchr(tp_agent.run_dir, '/');
+
+    if (tp_agent.config.run_dir[0])
+        write_run_files(slash && slash[1] ? slash + 1 : tp_agent.run_dir, now_ns);
 }
 
 int tp_recording_begin_run(void)
@@ -242,14 +288,18 @@ static void make_uuid(struct tp_live *live)
 static int make_instance_dir(struct tp_live *live)
 {
     struct tp_text text;
-    int error = -EEXIST;
+    int error = tp_os_own_directory(tp_agent.run_dir);
 
-    for (unsigned i = 0; i < 100 && error == -EEXIST; i++) {
+    if (error)
+        return fail_at(tp_agent.run_dir, error);
+    for (unsigned i = 0; i < 100 && (!i || error == -EEXIST); i++) {
         tp_text_init(&text, live->dir, sizeof(live->dir) - 64);
         tp_text_format(&text, "%s/%s", tp_agent.run_dir, tp_agent.host);
-        int host = tp_os_mkdir(TP_OS_NO_DIR, live->dir, 0777);
-        if (host && host != -EEXIST)
-            return host;
+        int host = tp_os_mkdir(TP_OS_NO_DIR, live->dir, DIRECTORY_MODE);
+        if (host == -EEXIST)
+            host = tp_os_own_directory(live->dir);
+        if (host)
+            return fail_at(live->dir, host);
         tp_text_format(&text, "/%u-%llx", live->pid, (unsigned long long)(live->start_ns + i));
         if (facts.from[KEY_RANK]) {
             tp_text_string(&text, "-r");
@@ -257,11 +307,11 @@ static int make_instance_dir(struct tp_live *live)
         }
         if (text.cut)
             return -ENAMETOOLONG;
-        error = tp_os_mkdir(TP_OS_NO_DIR, live->dir, 0777);
+        error = tp_os_mkdir(TP_OS_NO_DIR, live->dir, DIRECTORY_MODE);
         if (!error)
             live->start_ns += i;
     }
-    return error;
+    return fail_at(live->dir, error);
 }
 
 static void put_key_text(struct tp_text *text, const char *key, const char *value)
@@ -429,7 +479,7 @@ void tp_recording_second_clock(struct tp_live *live)
     tp_recording_meta(live, buffer, text.used);
 }
 
-int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
+static int append_meta(struct tp_live *live, const char *bytes, size_t size, int flags)
 {
     char path[TP_PATH_MAX + 16];
     struct tp_text text;
@@ -438,12 +488,17 @@ int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
         return 0;
     tp_text_init(&text, path, sizeof(path));
     tp_text_format(&text, "%s/meta.jsonl", live->dir);
-    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_APPEND | flags, FILE_MODE);
     if (fd < 0)
-        return fd;
+        return fail_at(path, fd);
     int64_t n = tp_os_write(fd, bytes, size);
     tp_os_close(fd);
-    return n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC;
+    return n == (int64_t)size ? 0 : fail_at(path, n < 0 ? (int)n : -ENOSPC);
+}
+
+int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
+{
+    return append_meta(live, bytes, size, O_NOFOLLOW);
 }
 
 int tp_recording_open(struct tp_live *live)
@@ -456,15 +511,16 @@ int tp_recording_open(struct tp_live *live)
     int error = make_instance_dir(live);
     if (error)
         return error;
+    complete_run(live->start_ns);
     tp_text_init(&text, live->ring_dir, sizeof(live->ring_dir));
     if (tp_agent.config.ring_dir[0])
         tp_text_format(&text, "%s/%u-%llx", tp_agent.config.ring_dir, live->pid,
                        (unsigned long long)live->start_ns);
     else
         tp_text_format(&text, "%s/ring", live->dir);
-    error = tp_os_mkdir(TP_OS_NO_DIR, live->ring_dir, 0777);
+    error = tp_os_mkdir(TP_OS_NO_DIR, live->ring_dir, DIRECTORY_MODE);
     if (error)
-        return error;
+        return fail_at(live->ring_dir, error);
     char *buffer = tp_os_map(META_BUFFER);
     if (!buffer)
         return -ENOMEM;
@@ -477,7 +533,7 @@ int tp_recording_open(struct tp_live *live)
         tp_recording_clock_line(&text);
     put_schema_line(&text);
     tp_sources_report(&text, true);
-    error = tp_recording_meta(live, buffer, text.used);
+    error = append_meta(live, buffer, text.used, O_CREAT | O_EXCL);
     tp_os_unmap(buffer, META_BUFFER);
     return error;
 }
@@ -489,7 +545,7 @@ static int open_names_file(const struct tp_live *live, int flags)
 
     tp_text_init(&text, path, sizeof(path));
     tp_text_format(&text, "%s/names.tpn", live->dir);
-    return tp_os_open(TP_OS_NO_DIR, path, flags, 0666);
+    return fail_at(path, tp_os_open(TP_OS_NO_DIR, path, flags | O_NOFOLLOW, FILE_MODE));
 }
 
 int tp_recording_open_names(struct tp_live *live)
@@ -554,8 +610,10 @@ void tp_recording_close_names(struct tp_live *live)
     struct tp_os_stat stat;
     if (fd < 0)
         return;
-    if (!tp_os_stat(fd, &stat) && stat.size > keep)
-        tp_os_truncate(fd, keep);
+    if (!tp_os_stat(fd, &stat)) {
+        bool cut = stat.size > keep && !tp_os_truncate(fd, keep);
+        live->names.final_bytes = cut ? keep : stat.size;
+    }
     tp_os_close(fd);
 }
 
@@ -579,7 +637,7 @@ static int make_ring_file(struct tp_live *live, int dir, struct tp_ring_entry *e
     put_ring_path(&text, live, dir, e->number, "");
     tp_text_init(&text, making, sizeof(making));
     put_ring_path(&text, live, dir, e->number, ".new");
-    int fd = tp_os_open(dir, making, O_RDWR | O_CREAT | O_EXCL, 0600);
+    int fd = tp_os_open(dir, making, O_RDWR | O_CREAT | O_EXCL, FILE_MODE);
     if (fd < 0)
         return fd;
     int error = tp_os_allocate(fd, 0, bytes);

@@ -20,6 +20,17 @@ int tp_recording_begin_run(void);
  */
 int tp_recording_open(struct tp_live *live);
 
+/** tp_recording_failed_at - the file or folder that could not be made. Context: arming thread. */
+const char *tp_recording_failed_at(void);
+
+/**
+ * tp_recording_may_complain - whether the one line of this run about its disk is still to be said,
+ * and the caller says it
+ *
+ * An empty file `.said` in the recording tells the others. Context: as tp_log_warn.
+ */
+bool tp_recording_may_complain(void);
+
 /** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
  * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);

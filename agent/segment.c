@@ -41,7 +41,8 @@ static int open_segment(struct tp_live *live, struct tp_segments *segments, int 
 
     tp_text_init(&text, path, sizeof(path));
     put_path(&text, live, dir, number);
-    int fd = tp_os_open(dir, path, O_WRONLY | O_APPEND | (make ? O_CREAT | O_EXCL : 0), 0666);
+    int fd =
+        tp_os_open(dir, path, O_WRONLY | O_APPEND | (make ? O_CREAT | O_EXCL : O_NOFOLLOW), 0600);
     if (fd >= 0)
         segments->fd = fd;
     return fd < 0 ? fd : 0;

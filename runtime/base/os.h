@@ -16,7 +16,13 @@
 
 int tp_os_open(int dir, const char *path, int flags, unsigned mode);
 int tp_os_close(int fd);
+
+/** tp_os_mkdir - with exactly this mode, as files made with O_EXCL by tp_os_open are */
 int tp_os_mkdir(int dir, const char *path, unsigned mode);
+
+/** tp_os_own_directory - Return: 0; -ENOTDIR for what is none (a link is none), -TP_EOWNER for
+ * another user's. */
+int tp_os_own_directory(const char *path);
 int tp_os_rename(int dir, const char *from, const char *to);
 int tp_os_unlink(int dir, const char *path, bool directory);
 int tp_os_truncate(int fd, uint64_t size);
@@ -94,7 +100,7 @@ void tp_os_wake(_Atomic uint32_t *word);
  */
 int tp_os_own_descriptors(void);
 
-void tp_os_block_signals(uint64_t *ret_old); /* all of them */
+void tp_os_block_signals(uint64_t *ret_old); /* all but those that libc keeps for itself */
 void tp_os_restore_signals(const uint64_t *old);
 
 /** tp_os_auxval_random - 16 bytes that the kernel made for this image, or NULL */

@@ -17,6 +17,8 @@
 #include <unistd.h>
 #include <sched.h>
 
+#include "base/error.h"
+
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -46,6 +48,8 @@ int tp_os_open(int dir, const char *path, int flags, unsigned mode)
     do
         fd = CALL(SYS_openat, dir, path, flags | O_CLOEXEC | O_NOCTTY, mode);
     while (fd == -EINTR);
+    if (fd >= 0 && (flags & O_EXCL)) /* whatever the umask */
+        tp_os_chmod((int)fd, mode);
     return (int)fd;
 }
 
@@ -56,7 +60,23 @@ int tp_os_close(int fd)
 
 int tp_os_mkdir(int dir, const char *path, unsigned mode)
 {
-    return (int)CALL(SYS_mkdirat, dir, path, mode);
+    int error = (int)CALL(SYS_mkdirat, dir, path, mode);
+
+    if (!error)
+        CALL(SYS_fchmodat, dir, path, mode);
+    return error;
+}
+
+int tp_os_own_directory(const char *path)
+{
+    struct stat info;
+    int error = (int)CALL(SYS_newfstatat, TP_OS_NO_DIR, path, &info, AT_SYMLINK_NOFOLLOW);
+
+    if (error)
+        return error;
+    if (!S_ISDIR(info.st_mode))
+        return -ENOTDIR;
+    return info.st_uid == (uint32_t)CALL(SYS_geteuid) ? 0 : -TP_EOWNER;
 }
 
 int tp_os_rename(int dir, const char *from, const char *to)
@@ -378,9 +398,13 @@ int tp_os_own_descriptors(void)
     return 0;
 }
 
+#define SIGCANCEL 32
+#define SIGSETXID 33
+
 void tp_os_block_signals(uint64_t *ret_old)
 {
-    uint64_t all = ~UINT64_C(0);
+    /* Not glibc's own two: setuid and its kin wait until every thread has taken SIGSETXID. */
+    uint64_t all = ~(UINT64_C(1) << (SIGCANCEL - 1) | UINT64_C(1) << (SIGSETXID - 1));
 
     *ret_old = 0;
     CALL(SYS_rt_sigprocmask, SIG_SETMASK, &all, ret_old, sizeof(all));

@@ -113,7 +113,13 @@ struct tp_name {
  * have texts. */
 bool tp_names_get(const struct tp_names *names, uint32_t id, struct tp_name *ret_name);
 uint32_t tp_names_count(const struct tp_names *names);
+/** tp_names_damaged - places that no writer makes, not even one that was killed; the first of them,
+ * NULL none */
 uint32_t tp_names_damaged(const struct tp_names *names);
+const struct tp_diag *tp_names_first_damage(const struct tp_names *names);
+
+/** tp_names_unfinished - names that were claimed and never finished: nobody used them */
+uint32_t tp_names_unfinished(const struct tp_names *names);
 uint32_t tp_names_highest(const struct tp_names *names);
 
 #endif

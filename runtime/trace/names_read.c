@@ -29,8 +29,9 @@ struct tp_names {
     uint64_t size;
     struct entry *entries; /* by id - TP_NAME_FIRST */
     uint32_t room;
-    uint32_t count, damaged, highest;
+    uint32_t count, damaged, unfinished, highest;
     uint64_t search_budget; /* bytes that may still be summed in vain */
+    struct tp_diag first_damage;
 };
 
 static uint64_t record_stride(uint32_t length)
@@ -88,6 +89,72 @@ static uint64_t search(struct tp_names *names, uint64_t at)
     return names->size;
 }
 
+/* Where to say what it is: only the first is told. */
+static struct tp_diag *damage(struct tp_names *names)
+{
+    return names->damaged++ ? NULL : &names->first_damage;
+}
+
+/* What a writer that died leaves: a header without its checksum, all of which lies within the file.
+ * It is written before the bytes. */
+static bool is_unfinished(const struct tp_names *names, uint64_t at, uint64_t *ret_end)
+{
+    struct tp_name_record record;
+
+    if (!load(names, at, &record) || record.checksum)
+        return false;
+    uint64_t stride = record_stride(record.length);
+    *ret_end = stride < names->size - at ? at + stride : names->size;
+    return true;
+}
+
+static void note_no_record(struct tp_names *names, uint64_t at)
+{
+    struct tp_name_record record;
+
+    if (names->size - at < RECORD_BYTES)
+        tp_diag_fail(damage(names), -TP_ECORRUPT, at,
+                     "%u bytes at the end, expected a name or zeros", (unsigned)(names->size - at));
+    else if (load(names, at, &record))
+        tp_diag_fail(damage(names), -TP_ECORRUPT, at,
+                     "checksum %08x is not that of name %u of %u bytes", record.checksum, record.id,
+                     record.length);
+    else
+        tp_diag_fail(damage(names), -TP_ECORRUPT, at,
+                     "id %u, kind %u: no name of %llu bytes at most, expected one or zeros",
+                     tp_wire_load_u32(names->bytes + at), names->bytes[at + 4],
+                     (unsigned long long)(names->size - at - RECORD_BYTES));
+}
+
+static bool is_zero(const struct tp_names *names, uint64_t at)
+{
+    while (at < names->size && !names->bytes[at])
+        at++;
+    return at == names->size;
+}
+
+/* Behind what makes no record at @at. */
+static uint64_t pass_over(struct tp_names *names, uint64_t at)
+{
+    uint64_t next = pass_zeros(names, at), end;
+
+    if (names->size - next < RECORD_BYTES) {
+        if (!is_zero(names, next))
+            note_no_record(names, next);
+        return names->size; /* zeros to the end: room that nobody claimed */
+    }
+    if (is_unfinished(names, next, &end)) {
+        names->unfinished++;
+        return end;
+    }
+    uint64_t found = search(names, next > at ? next : at + 8);
+    if (found == next) /* room that was claimed and never used */
+        names->unfinished++;
+    else
+        note_no_record(names, next);
+    return found;
+}
+
 static int make_room(struct tp_names *names, uint32_t index)
 {
     uint32_t room = names->room ? names->room : 256;
@@ -113,7 +180,7 @@ static int keep(struct tp_names *names, uint64_t at, const struct tp_name_record
     if (error)
         return error;
     if (names->entries[index].offset) { /* an id never changes: the first one stays */
-        names->damaged++;
+        tp_diag_fail(damage(names), -TP_ECORRUPT, at, "id %u a second time", record->id);
         return 0;
     }
     names->entries[index] =
@@ -128,7 +195,7 @@ static int index_records(struct tp_names *names, uint64_t at)
 {
     struct tp_name_record record;
 
-    while (names->size - at >= RECORD_BYTES) {
+    while (at < names->size) {
         if (load(names, at, &record) && is_whole(names, at, &record)) {
             int error = keep(names, at, &record);
             if (error)
@@ -137,11 +204,7 @@ static int index_records(struct tp_names *names, uint64_t at)
             at = stride < names->size - at ? at + stride : names->size;
             continue;
         }
-        uint64_t next = pass_zeros(names, at);
-        if (names->size - next < RECORD_BYTES)
-            break; /* zeros to the end: room that nobody claimed */
-        names->damaged++;
-        at = search(names, next > at ? next : at + 8);
+        at = pass_over(names, at);
     }
     return 0;
 }
@@ -211,6 +274,16 @@ uint32_t tp_names_count(const struct tp_names *names)
 uint32_t tp_names_damaged(const struct tp_names *names)
 {
     return names->damaged;
+}
+
+uint32_t tp_names_unfinished(const struct tp_names *names)
+{
+    return names->unfinished;
+}
+
+const struct tp_diag *tp_names_first_damage(const struct tp_names *names)
+{
+    return names->damaged ? &names->first_damage : NULL;
 }
 
 uint32_t tp_names_highest(const struct tp_names *names)

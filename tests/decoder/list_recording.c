@@ -153,7 +153,8 @@ static void print_names(struct lister *lister, const char *path, const char *nam
                 printf("%02x", (unsigned char)name.bytes[i]);
             printf(".\n");
         }
-    printf("names %u damaged %u\n", tp_names_count(names), tp_names_damaged(names));
+    printf("names %u damaged %u\n", tp_names_count(names),
+           tp_names_damaged(names) + tp_names_unfinished(names));
     tp_names_close(names);
     free(bytes);
 }

@@ -147,6 +147,86 @@ def follow_can_be_switched_off():
         tap.equal(len(tap.process_folders(out)), 1, "process folders")
 
 
+def ring_folder_is_named():
+    with tap.folder() as out:
+        lines = hello(out, TPAGENT_RING_DIR=out + "/nowhere")
+        tap.equal(len(lines), 1, "lines")
+        assert lines[0].startswith(f"tpagent: not recording: {out}/nowhere/"), lines
+        assert lines[0].endswith(": No such file or directory"), lines
+
+
+# A shell and children that record, each of which finds the same obstacle.
+CHILDREN = ["bash", "-c", "for i in 1 2 3 4; do %s -c 'print(1)'; done; exit 4" % PYTHON]
+
+
+def children_say_one_line(environment):
+    done = tap.run(CHILDREN, environment)
+    tap.equal((done.returncode, done.stdout), (4, b"1\n" * 4), "the program")
+    tap.equal(len(done.stderr.splitlines()), 1, "lines: " + done.stderr.decode())
+    return done.stderr.decode()
+
+
+def told_once_without_a_run():
+    children_say_one_line(tap.recorded_environment("/proc/no/place", TPAGENT_PROGRAMS="*"))
+
+
+def told_once_in_a_run():
+    with tap.folder() as out:
+        line = children_say_one_line(
+            tap.recorded_environment(out, TPAGENT_PROGRAMS="*", TPAGENT_RING_DIR=out + "/nowhere")
+        )
+        assert "/nowhere/" in line, line
+
+
+THREAD = "import threading; t = threading.Thread(target=int); t.start(); t.join(); %s"
+DIE = "import os, time; time.sleep(0.1); os.kill(os.getpid(), 9)"
+
+
+def modes_under_every_umask():
+    for umask in (0, 0o022, 0o077, 0o277, 0o777):
+        for last in ("pass", DIE):
+            with tap.folder() as out:
+                tap.run(
+                    [PYTHON, "-c", THREAD % last],
+                    tap.recorded_environment(out),
+                    preexec_fn=lambda: os.umask(umask),
+                )
+                (top,) = os.listdir(out)
+                seen = 0
+                for folder, _, files in os.walk(os.path.join(out, top)):
+                    tap.equal(os.stat(folder).st_mode & 0o7777, 0o700, folder)
+                    for name in files:
+                        path = os.path.join(folder, name)
+                        tap.equal(os.stat(path).st_mode & 0o7777, 0o600, path)
+                        seen += 1
+                assert seen >= (4 if last == "pass" else 5), seen
+
+
+def foreign_folders_are_refused():
+    with tap.folder() as out:
+        os.mkdir(os.path.join(out, "real"))
+        os.symlink("real", os.path.join(out, "link"))
+        environment = tap.recorded_environment(out, TPAGENT_RUN_DIR=out + "/link")
+        done = tap.run(HELLO, dict(environment, TPAGENT_PROGRAMS="*"))
+        tap.equal(
+            (done.stdout, done.stderr.decode()),
+            (b"hello\n", f"tpagent: not recording: {out}/link: Not a directory\n"),
+            "a link",
+        )
+        if os.getuid():
+            raise tap.Skip("only root can make another user's folder")
+        os.chown(os.path.join(out, "real"), 65534, 65534)
+        environment["TPAGENT_RUN_DIR"] = out + "/real"
+        done = tap.run(HELLO, dict(environment, TPAGENT_PROGRAMS="*"))
+        tap.equal(
+            (done.stdout, done.stderr.decode()),
+            (b"hello\n", f"tpagent: not recording: {out}/real: belongs to another user\n"),
+            "another user's",
+        )
+        tap.equal(sorted(os.listdir(out)), ["link", "real"], "the folder")
+        tap.equal(os.listdir(out + "/real"), [], "that folder")
+
+
 def main():
     t = tap.Tap()
     t.check(
@@ -164,9 +244,38 @@ def main():
     t.check(
         "a bad size gives one line",
         one_line,
-        "tpagent: TPAGENT_MAX_SIZE=2q is not one of BYTES; nearest: 2g; using 2g",
+        "tpagent: TPAGENT_MAX_SIZE=2q is no number of bytes, such as 500m or 2g; using 2g",
         TPAGENT_MAX_SIZE="2q",
     )
+    t.check(
+        "a size that is too small gives the least, in one line",
+        one_line,
+        "tpagent: TPAGENT_MAX_SIZE=1 is too small; the least is 1m; using 1m",
+        TPAGENT_MAX_SIZE="1",
+    )
+    t.check(
+        "on means the default choice, not the word with the most letters in common",
+        one_line,
+        "tpagent: TPAGENT_SHAPES=on is not one of off|shapes|all; nearest: shapes; using shapes",
+        TPAGENT_SHAPES="on",
+    )
+    t.check(
+        "no means off",
+        one_line,
+        "tpagent: TPAGENT_ALLOC=no is not one of off|count; nearest: off; using count",
+        TPAGENT_ALLOC="no",
+    )
+    t.check(
+        "yes is told to be 1",
+        one_line,
+        "tpagent: TPAGENT_ARGS=yes is neither 0 nor 1; nearest: 1; using 0",
+        TPAGENT_ARGS="yes",
+    )
+    t.check("a ring folder that is not there is named", ring_folder_is_named)
+    t.check("a run that cannot be made is told once, not by every child", told_once_without_a_run)
+    t.check("a run that cannot be joined is told once", told_once_in_a_run)
+    t.check("modes are 0700 and 0600 whatever the umask", modes_under_every_umask)
+    t.check("a link or another user's folder is not joined", foreign_folders_are_refused)
     t.check(
         "an unknown source gives one line with the nearest",
         one_line,

@@ -175,6 +175,25 @@ def memory_is_exact():
         assert 10 << 20 <= row["cpu_memory_usage"] <= (10 << 20) + 10 * 4500 + 10000, row
 
 
+def wall_time_without_events():
+    """A program that records nothing still says how long it ran, and nothing else."""
+    with tap.folder() as out:
+        start = time.monotonic()
+        tap.run(["/bin/sleep", "0.2"], tap.recorded_environment(out))
+        longest = time.monotonic() - start
+        kernels = [tap.TPREPORT, "kernels", "--repeat=2", out]
+        done = tap.run([*kernels, "--format=json"], tap.clean_environment())
+        tap.equal(done.returncode, 0, done.stderr.decode())
+        report = json.loads(done.stdout)
+        tap.equal((report["profiler"], report["rows"]), ("wallclock", []), "by what, rows")
+        elapsed = report["totals"]["elapsed_us"]
+        assert 0.2e6 <= elapsed <= longest * 1e6, elapsed
+        tap.equal(report["per_repeat"]["elapsed_us"], elapsed / 2, "per repeat")
+        done = tap.run([*kernels, "--profiler=device"], tap.clean_environment())
+        tap.equal(done.returncode, 1, "exit status")
+        assert b"it can serve wallclock" in done.stderr, done.stderr
+
+
 def unfinished_range(signal_number):
     """A range that is open when the process dies is in the report, marked, with its age."""
     need_torch()
@@ -265,6 +284,7 @@ def main():
     t.check("a shim that execs again", shim_that_execs_again)
     t.check("user ranges with odd names, shapes of operators", user_range_and_shapes)
     t.check("host memory of an operator", memory_is_exact)
+    t.check("wall time where nothing was recorded", wall_time_without_events)
     t.check("a range open at SIGKILL", unfinished_range, signal.SIGKILL)
     t.check("a range open at SIGTERM", unfinished_range, signal.SIGTERM)
     t.check(f"{KILLS} SIGKILLs at random moments, three writing threads", killed_again_and_again)

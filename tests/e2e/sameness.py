@@ -149,6 +149,7 @@ def main():
         "perl", same_and_recorded, "perl", "-e", "print join(',', map { $_ * 2 } 1..1000); exit 9"
     )
     t.check("a threaded C program", same_and_recorded, program("threads"))
+    t.check("a program with threads that sets its user and group", same, program("set_user"))
     t.check("a statically linked program: nothing happens", static_program_leaves_nothing)
     t.check("a program that closes all descriptors", same, program("close_all"))
     t.check(

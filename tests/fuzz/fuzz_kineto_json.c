@@ -40,9 +40,8 @@ static void show_events(const struct tp_event_list *list)
 
 static void show_averages(const struct tp_event_list *list)
 {
-    struct tp_averages_options group = {.group_by_input_shapes = true,
-                                        .group_by_stack_n = 3,
-                                        .include_python_functions = true};
+    struct tp_averages_options group = {
+        .group_by_input_shapes = true, .group_by_stack_n = 3, .include_python_functions = true};
     struct tp_average *rows;
     struct tp_report report;
     size_t count;

@@ -59,7 +59,8 @@ ALLOWED = [
     ("self.c", r"realpath", "in the constructor, into its own buffer"),
     ("malloc_malloc.c", r"strdup", "asks whether libc's own calls reach us"),
     ("torch", r"dlopen|dlclose|dl_iterate_phdr", "loads the observer"),
-    ("cuda", r"dlopen", "finds libcupti at run time"),
+    ("cuda_cuda.c", r"atexit", "the last flush, before the driver's own handlers"),
+    ("cuda", r"dlopen|dl_iterate_phdr", "finds libcupti and the caller's runtime at run time"),
     ("python", r"dlopen", "finds libpython's functions"),
 ]
 VERSION = re.compile(r"@.*$")

@@ -223,7 +223,7 @@ static void write_names(const struct recording *r)
     tp_file_header_write(header, TP_NAMES_MAGIC, r->uuid, 0);
     write_all(fd, header, sizeof(header));
     write_all(fd, r->names, r->names_size);
-    MUST(!ftruncate(fd, (off_t)(r->names_size + 8192)));
+    MUST(!ftruncate(fd, (off_t)((r->names_size + 12287) / 4096 * 4096)));
     close(fd);
 }
 

@@ -81,7 +81,8 @@ void recording_end(struct recording *recording, const char *reason);
 void track_begin(struct recording_track *track, struct recording *recording, uint32_t number,
                  uint32_t tid);
 
-/* One record; @words of the slots behind the first, NULL zeros. Writes a block when there are enough. */
+/* One record; @words of the slots behind the first, NULL zeros. Writes a block when there are
+ * enough. */
 void track_put(struct recording_track *track, unsigned kind, uint64_t ticks, uint32_t argument,
                const uint64_t *words);
 

@@ -197,6 +197,32 @@ START_TEST(the_total_has_everything_and_the_last_events_fields)
 }
 END_TEST
 
+START_TEST(sums_beyond_all_time_stop_there)
+{
+    struct tp_averages_options options = {0};
+    struct tp_averages *averages;
+    struct tp_average *rows;
+    size_t count;
+
+    ck_assert_int_eq(tp_averages_create(NULL, &options, &averages), 0);
+    for (int i = 0; i < 2; i++) {
+        struct tp_average_event event = {.name = TP_STRING_EMPTY,
+                                         .count = 1,
+                                         .cpu_total_ns = INT64_MAX - 1,
+                                         .cpu_memory = INT64_MIN + 1};
+        ck_assert_int_eq(tp_averages_add(averages, &event), 0);
+    }
+    ck_assert_int_eq(tp_averages_finish(averages, &rows, &count), 0);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_double_eq(tp_number_to_double(rows[0].sums[TP_MEASURE_CPU_TIME]),
+                        (double)INT64_MAX / 1000.0);
+    ck_assert_double_eq(tp_number_to_double(rows[0].sums[TP_MEASURE_CPU_MEMORY]),
+                        (double)INT64_MIN);
+    free(rows);
+    tp_averages_destroy(averages);
+}
+END_TEST
+
 START_TEST(an_empty_stream_has_no_rows_and_an_unset_total)
 {
     struct tp_averages *averages;
@@ -244,4 +270,5 @@ END_TEST
 
 RUN_TESTS("averages_stream", a_stream_in_any_order_gives_the_rows_of_the_list,
           the_total_has_everything_and_the_last_events_fields,
-          an_empty_stream_has_no_rows_and_an_unset_total, ties_are_broken_by_length_then_sequence)
+          an_empty_stream_has_no_rows_and_an_unset_total, sums_beyond_all_time_stop_there,
+          ties_are_broken_by_length_then_sequence)

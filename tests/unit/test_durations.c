@@ -120,6 +120,18 @@ START_TEST(the_deviation_is_that_of_a_sample)
 }
 END_TEST
 
+/* What Nsight Systems printed for two calls of sem_wait, of which it prints the extremes. */
+START_TEST(the_deviation_is_that_of_nsight_systems)
+{
+    static const double values[] = {2971823, 333015608};
+    struct tp_durations d = {0};
+
+    add_all(&d, values, 2);
+    ck_assert_double_eq_tol(tp_durations_deviation(&d), 233376198.5, 0.05);
+    tp_durations_fini(&d);
+}
+END_TEST
+
 START_TEST(merging_is_adding_all)
 {
     uint64_t seed = random_seed(), state = seed;
@@ -163,4 +175,5 @@ END_TEST
 RUN_TESTS("durations", the_median_is_the_middle_or_the_mean_of_two, many_equal_values_need_no_room,
           medians_are_exact_up_to_64_ki_values_and_then_known_not_to_be,
           rounded_medians_are_within_a_thousandth, the_deviation_is_that_of_a_sample,
-          merging_is_adding_all, merging_with_a_rounded_one_rounds)
+          the_deviation_is_that_of_nsight_systems, merging_is_adding_all,
+          merging_with_a_rounded_one_rounds)

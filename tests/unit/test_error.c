@@ -27,7 +27,7 @@ START_TEST(codes_of_the_system_are_told_by_number_and_in_its_words)
     ck_assert_str_eq(tp_error_name(-ENOSPC), "errno 28");
     ck_assert_str_eq(tp_error_text(-ENOSPC), strerror(ENOSPC));
     ck_assert_ptr_nonnull(tp_error_text(-3000));
-    ck_assert_str_eq(tp_error_name(-TP_ERROR_END), "errno 4108");
+    ck_assert_str_eq(tp_error_name(-TP_ERROR_END), "errno 4109");
 }
 END_TEST
 

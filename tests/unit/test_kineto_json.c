@@ -226,6 +226,40 @@ START_TEST(work_is_linked_by_external_id)
 }
 END_TEST
 
+START_TEST(equal_ids_are_joined_without_comparing_all_with_all)
+{
+    enum { COUNT = 20000 };
+    struct tp_buffer json = {0};
+    struct loaded l;
+
+    tp_buffer_char(&json, '[');
+    for (int i = 0; i < COUNT; i++) {
+        tp_buffer_format(&json,
+                         "{'ph':'X','cat':'cpu_op','name':'op','tid':1,'ts':%d,'dur':1,'args':"
+                         "{'External id':7,'Sequence number':3,'Fwd thread id':1,'Call stack':'f'}}"
+                         ",{'ph':'X','cat':'kernel','name':'k','ts':%d,'dur':1,'args':"
+                         "{'External id':7,'correlation':8}},",
+                         i, i);
+        tp_buffer_format(&json,
+                         "{'ph':'s','id':1,'name':'fwdbwd','tid':1,'ts':%d},"
+                         "{'ph':'f','id':1,'name':'fwdbwd','tid':1,'ts':%d},",
+                         i, i);
+    }
+    tp_buffer_string(&json, "{'ph':'M'}]");
+    tp_buffer_char(&json, '\0');
+    load(&l, json.bytes, NULL);
+    ck_assert_msg(l.result == 0, "%s", l.f.diag.text);
+    ck_assert_int_eq(tp_tree_build(&l.f.list, &l.f.diag), 0);
+    ck_assert_int_eq(tp_tree_times(&l.f.list, &l.f.diag), 0);
+    ck_assert_uint_eq(l.f.list.count, 2 * COUNT);
+    ck_assert_uint_eq(l.f.list.kernel_count, COUNT); /* all operators share them */
+    ck_assert_double_eq(
+        tp_number_to_double(tp_event_get(&l.f.list.events[0], TP_EVENT_SELF_DEVICE_TIME)), COUNT);
+    tp_buffer_fini(&json);
+    fixture_fini(&l.f);
+}
+END_TEST
+
 START_TEST(calls_move_to_their_operators_thread_and_filtered_operators_count)
 {
     struct loaded l = good(TRACE(
@@ -772,7 +806,7 @@ RUN_TESTS("kineto_json", old_and_new_categories_count_and_others_do_not,
           without_any_known_category_all_complete_entries_are_operators,
           the_list_export_keeps_remote_threads, times_may_be_text_and_keep_all_their_digits,
           new_files_count_from_the_profilers_start, entries_without_a_time_are_left_out_and_said,
-          work_is_linked_by_external_id,
+          work_is_linked_by_external_id, equal_ids_are_joined_without_comparing_all_with_all,
           calls_move_to_their_operators_thread_and_filtered_operators_count,
           annotations_on_the_device_lose_their_widening_in_exact_files,
           memory_is_credited_and_the_columns_shown, memory_belongs_to_the_device_of_its_number,

@@ -127,8 +127,32 @@ START_TEST(record_that_was_never_finished_is_passed_over)
     check_text(16, "before");
     check_text(18, "after");
     ck_assert(!tp_names_get(names, 17, &name));
-    ck_assert_uint_eq(tp_names_damaged(names), 1);
+    ck_assert_uint_eq(tp_names_damaged(names), 0);
+    ck_assert_uint_eq(tp_names_unfinished(names), 1);
     tp_names_close(names);
+}
+END_TEST
+
+START_TEST(damage_is_told_from_what_a_killed_writer_leaves)
+{
+    static const char *const noise[] = {"noise behind", "!", "nineteen bytes of it", ""};
+
+    for (unsigned i = 0; i < UNIT_COUNT(noise); i++) {
+        setup();
+        add_text(16, "good");
+        size_t at = add_text(17, "claimed and never finished"), behind = used + 512;
+        memset(file + at + 12, 0, 4);
+        memcpy(file + behind, noise[i], strlen(noise[i]));
+        reopen(i % 2 ? behind + strlen(noise[i]) : sizeof(file));
+        ck_assert_uint_eq(tp_names_unfinished(names), 1);
+        ck_assert_uint_eq(tp_names_damaged(names), noise[i][0] != '\0');
+        const struct tp_diag *first = tp_names_first_damage(names);
+        ck_assert_int_eq(first != NULL, noise[i][0] != '\0');
+        if (first)
+            ck_assert_uint_eq(first->offset, behind);
+        check_text(16, "good");
+        tp_names_close(names);
+    }
 }
 END_TEST
 
@@ -142,7 +166,8 @@ START_TEST(room_that_was_claimed_and_left_empty_is_passed_over)
         reopen(sizeof(file));
         check_text(16, "before");
         check_text(17, "after");
-        ck_assert_uint_eq(tp_names_damaged(names), 1);
+        ck_assert_uint_eq(tp_names_damaged(names), 0);
+        ck_assert_uint_eq(tp_names_unfinished(names), 1);
         tp_names_close(names);
     }
 }
@@ -348,6 +373,7 @@ int main(void)
         ids_without_a_record_have_no_name_and_the_fixed_ones_have_theirs,
         file_without_names_is_a_names_file,
         record_that_was_never_finished_is_passed_over,
+        damage_is_told_from_what_a_killed_writer_leaves,
         room_that_was_claimed_and_left_empty_is_passed_over,
         id_used_twice_keeps_its_first_name_and_counts,
         record_that_no_writer_makes_is_passed_over,

@@ -208,6 +208,53 @@ START_TEST(equal_ids_share_kernels_and_the_last_takes_the_calls)
 }
 END_TEST
 
+/* As many operators as kernels, all with one id. */
+static void add_equal_ids(struct records *r, int count, bool measured)
+{
+    for (int i = 0; i < count; i++) {
+        struct tp_raw_record op = record(r, "op", i, i + 1, 7, 0);
+        if (measured)
+            op.cuda_elapsed_us = tp_number_integer(1);
+        add(r, &op);
+        struct tp_raw_record kernel = record(r, "kernel", i, i + 1, 90, 7);
+        kernel.device_type = TP_DEVICE_CUDA;
+        add(r, &kernel);
+    }
+}
+
+START_TEST(equal_ids_take_no_more_room_than_others)
+{
+    enum { COUNT = 20000 };
+    struct records r;
+
+    begin(&r, "cuda");
+    add_equal_ids(&r, COUNT, false);
+    finish(&r);
+    ck_assert_uint_eq(r.f.list.kernel_count, COUNT);
+    ck_assert_uint_eq(find(&r, "op")->kernel_count, COUNT);
+    fixture_fini(&r.f);
+}
+END_TEST
+
+START_TEST(kernels_that_cannot_be_shared_are_limited)
+{
+    struct records r;
+
+    begin(&r, "cuda");
+    add_equal_ids(&r, 100, true); /* 100 x 100 copies, 64 x 200 are fine */
+    finish(&r);
+    ck_assert_uint_eq(find(&r, "op")->kernel_count, 101);
+    fixture_fini(&r.f);
+    begin(&r, "cuda");
+    add_equal_ids(&r, 1000, true);
+    ck_assert_int_eq(tp_post_process(&r.raw, 0, &r.f.diag), -TP_ELIMIT);
+    ck_assert_ptr_nonnull(strstr(r.f.diag.text, "too many events with a measured time"));
+    ck_assert_uint_le(r.f.list.kernel_count, 64 * 2000 + 1000);
+    tp_raw_records_fini(&r.raw);
+    fixture_fini(&r.f);
+}
+END_TEST
+
 START_TEST(some_devices_are_never_credited)
 {
     static const struct {
@@ -380,7 +427,8 @@ END_TEST
 
 RUN_TESTS("post_process", lists_are_the_references,
           a_negative_link_is_refused_in_the_references_words,
-          equal_ids_share_kernels_and_the_last_takes_the_calls, some_devices_are_never_credited,
-          measured_times_count_for_their_device_only, work_without_a_launch_is_marked,
-          the_order_is_by_start_then_longest_then_capture, what_is_not_retained_leaves_no_trace,
-          times_far_apart_are_rounded_once)
+          equal_ids_share_kernels_and_the_last_takes_the_calls,
+          equal_ids_take_no_more_room_than_others, kernels_that_cannot_be_shared_are_limited,
+          some_devices_are_never_credited, measured_times_count_for_their_device_only,
+          work_without_a_launch_is_marked, the_order_is_by_start_then_longest_then_capture,
+          what_is_not_retained_leaves_no_trace, times_far_apart_are_rounded_once)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The commands about recordings themselves: info, check. */
+ * The commands about recordings themselves: info, check, recover, pack. */
 #include <string.h>
 
 #include "command.h"
 #include "input/tptrace.h"
+#include "input/tptrace_pack.h"
+#include "input/tptrace_recover.h"
 
 /* The recordings among the inputs; anything else is refused. */
 static int check_inputs(const struct tp_run *run, struct tp_diag *diag)
@@ -66,4 +68,44 @@ int tp_command_check(struct tp_run *run, struct tp_diag *diag)
     tp_output_buffer(run->output, &out);
     tp_buffer_fini(&out);
     return result;
+}
+
+int tp_command_recover(struct tp_run *run, struct tp_diag *diag)
+{
+    struct tp_buffer out = {0};
+    bool json, partial;
+    int result = check_inputs(run, diag);
+
+    for (int i = 0; i < run->input_count && !result; i++)
+        if (run->inputs[i].unpacked)
+            result = tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                                  "a packed recording stays as it is: unpack it, recover, pack");
+    if (!result)
+        result = read_format(run->options, "text", &json, diag);
+    for (int i = 0; i < run->input_count && !result; i++) {
+        result =
+            tptrace_recover(run->inputs[i].path, &run->options->selection, &out, &partial, diag);
+        run->is_partial |= !result && partial;
+    }
+    tp_output_buffer(run->output, &out);
+    tp_buffer_fini(&out);
+    return result;
+}
+
+static void write_packed(void *context, const void *bytes, size_t size)
+{
+    tp_output_bytes(context, bytes, size);
+}
+
+int tp_command_pack(struct tp_run *run, struct tp_diag *diag)
+{
+    int result = check_inputs(run, diag);
+
+    if (!result && run->input_count > 1)
+        result = tp_diag_fail(diag, -TP_ELIMIT, TP_DIAG_NO_OFFSET, "%d inputs, expected one",
+                              run->input_count);
+    if (!result && !run->options->output_path)
+        result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+                              "an archive is not for the terminal: name it with -o FILE.tar.zst");
+    return result ? result : tptrace_pack(run->inputs[0].path, write_packed, run->output, diag);
 }

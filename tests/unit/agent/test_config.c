@@ -20,10 +20,12 @@ START_TEST(sizes_take_suffixes)
         const char *entry;
         uint64_t bytes;
     } cases[] = {
-        {"TPAGENT_MAX_SIZE=0", 0},
-        {"TPAGENT_MAX_SIZE=12345", 12345},
-        {"TPAGENT_MAX_SIZE=1k", 1024},
-        {"TPAGENT_MAX_SIZE=1K", 1024},
+        {"TPAGENT_MAX_SIZE=12345678", 12345678},
+        {"TPAGENT_MAX_SIZE=2048k", 2048 << 10},
+        {"TPAGENT_MAX_SIZE=2048K", 2048 << 10},
+        /* below the least: the least */
+        {"TPAGENT_MAX_SIZE=0", 1 << 20},
+        {"TPAGENT_MAX_SIZE=1k", 1 << 20},
         {"TPAGENT_MAX_SIZE=3m", 3u << 20},
         {"TPAGENT_MAX_SIZE=5g", UINT64_C(5) << 30},
         {"TPAGENT_MAX_SIZE=2t", UINT64_C(2) << 40},

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "input/decompress.h"
+#include "input/tptrace_pack.h"
 
 #define TP_INPUT_KIND(symbol) extern const struct tp_input_kind symbol;
 #include "input/kinds.def"
@@ -142,6 +143,21 @@ static int choose_kind(struct tp_input *input, struct tp_diag *diag)
     return best ? 0 : fail_unknown(input, diag);
 }
 
+/* A packed recording becomes the directory that it was. */
+static int unpack(struct tp_input *input, struct tp_diag *diag)
+{
+    if (!tptrace_is_packed(input))
+        return 0;
+    int result = tptrace_unpack(input, &input->unpacked, diag);
+    if (result < 0)
+        return result;
+    close(input->fd);
+    input->fd = -1;
+    input->is_directory = true;
+    input->path = input->unpacked;
+    return 0;
+}
+
 int tp_input_open(struct tp_input *input, const char *path, const struct tp_selection *selection,
                   struct tp_diag *diag)
 {
@@ -150,6 +166,8 @@ int tp_input_open(struct tp_input *input, const char *path, const struct tp_sele
     if (result < 0)
         tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "can't be read: %s", tp_error_text(result));
     else
+        result = unpack(input, diag);
+    if (!result)
         result = choose_kind(input, diag);
     if (result < 0) {
         tp_diag_at(diag, path);
@@ -166,6 +184,7 @@ void tp_input_close(struct tp_input *input)
     tp_buffer_fini(&input->notes);
     tp_buffer_fini(&input->recording);
     tp_decompressor_destroy(input->decompressor);
+    tptrace_unpacked_remove(input->unpacked);
     *input = (struct tp_input){.fd = -1};
 }
 

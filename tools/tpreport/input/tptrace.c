@@ -68,6 +68,17 @@ static int fail_memory(struct tp_diag *diag, int error)
     return error ? tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error)) : 0;
 }
 
+static int set_device(const struct tptrace_run *run, struct tp_strings *strings,
+                      struct tp_input_averages *ret)
+{
+    ret->use_device = TP_STRING_NONE;
+    if (!tptrace_run_uses_cuda(run))
+        return 0;
+    int error = tp_strings_put(strings, "cuda", 4, &ret->use_device);
+    tp_averages_set_device(ret->averages, ret->use_device);
+    return error;
+}
+
 static int read_averages(struct tp_input *input, struct tp_strings *strings,
                          struct tp_stacks *stacks, const struct tp_averages_options *options,
                          struct tp_input_averages *ret, struct tp_diag *diag)
@@ -89,7 +100,7 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings,
         error = fail_memory(diag, tptrace_sums_finish(sums, &ret->averages));
     if (!error) {
         tell(input, &run, strings);
-        ret->use_device = TP_STRING_NONE;
+        error = set_device(&run, strings, ret);
         ret->profile_memory = tptrace_run_counts_memory(&run);
         ret->with_flops = false;
     }

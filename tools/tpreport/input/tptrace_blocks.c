@@ -168,7 +168,9 @@ static void count_missing(struct tptrace_blocks *blocks, struct tptrace_track *t
 
     if (said && said->dropped > track->dropped)
         track->dropped = said->dropped;
-    if (said && said->slots > join->next && said->slots < TPTRACE_SLOT_MAX) {
+    if (said && !join->next && p->meta.eviction_count && said->slots < TPTRACE_SLOT_MAX) {
+        join->first_gap = said->slots; /* nothing of it is left */
+    } else if (said && said->slots > join->next && said->slots < TPTRACE_SLOT_MAX) {
         note_gap(blocks, track, join->next, said->slots - join->next);
         join->gap_slots += said->slots - join->next;
         join->gaps++;

@@ -2,6 +2,8 @@
  * Every byte of a recording looked at: what reading finds out anyway, and what it has no need for:
  * indexes, padding, and what blocks say of themselves. */
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,19 +145,88 @@ static int check_segment(struct check *c, const struct tptrace_segment *segment)
     return error;
 }
 
+/* ---- what a process says of itself ---- */
+
+static void say(struct tptrace_process *p, const char *name, int code, uint64_t offset,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static void say(struct tptrace_process *p, const char *name, int code, uint64_t offset,
+                const char *format, ...)
+{
+    char path[TPTRACE_PATH_MAX], text[512];
+    struct tp_diag diag;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    tp_diag_fail(&diag, code, offset, "%s", text);
+    tptrace_trouble(p, &diag, tptrace_path(path, p->dir, name) ? p->dir : path);
+}
+
+/* A file ends anywhere when it is cut, and when its writer was killed. */
+static void check_meta(struct tptrace_process *p)
+{
+    const struct tptrace_meta *meta = &p->meta;
+    bool has_records = p->segment_count || p->totals.rings;
+
+    if (!meta->has_start && has_records)
+        say(p, "meta.jsonl", -TP_ENOTFOUND, 0, "no start line");
+    if (meta->ended && meta->torn)
+        say(p, "meta.jsonl", -TP_ECORRUPT, meta->torn_at, "%llu bytes behind the end line",
+            (unsigned long long)(meta->bytes - meta->torn_at));
+    else if (meta->behind_end)
+        say(p, "meta.jsonl", -TP_ECORRUPT, meta->torn_at, "%llu lines behind the end line",
+            (unsigned long long)meta->behind_end);
+    if (p->state == TPTRACE_DIED && !p->ring_folder && !meta->recovered)
+        say(p, "meta.jsonl", -TP_ETRUNCATED, meta->bytes,
+            "no end line, as of a process that died, but no folder of rings either; file cut, or "
+            "rings gone");
+}
+
+/* ---- names ---- */
+
+#define NAMES_PAGE 4096u /* a writer makes whole ones */
+
 static void check_names(const struct tptrace_member *member, struct tptrace_process *p)
 {
-    char path[TPTRACE_PATH_MAX];
-    struct tp_diag diag;
+    const struct tptrace_meta *meta = &p->meta;
+    uint64_t bytes = member->names_bytes;
 
-    if ((!member->names_damaged && !member->names_unknown) ||
-        tptrace_path(path, member->dir, "names.tpn"))
-        return;
-    tp_diag_fail(
-        &diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET,
-        "%u names damaged or never finished, %u ids used that have none; %u names are whole",
-        member->names_damaged, member->names_unknown, member->name_count);
-    tptrace_trouble(p, &diag, path);
+    if (member->names_damaged)
+        say(p, "names.tpn", -TP_ECORRUPT, member->names_damage.offset, "%s; %u such places",
+            member->names_damage.text, member->names_damaged);
+    if (member->names_unknown)
+        say(p, "names.tpn", -TP_ENOTFOUND, bytes, "%u ids are used that have no name; %u have one",
+            member->names_unknown, member->name_count);
+    if (!bytes)
+        return; /* told, if there should be one */
+    if (meta->says_names && bytes != meta->said_names_bytes)
+        say(p, "names.tpn", -TP_ETRUNCATED, bytes, "the file ends here, expected %llu bytes",
+            (unsigned long long)meta->said_names_bytes);
+    else if (meta->says_names && member->name_count < meta->said_names)
+        say(p, "names.tpn", -TP_ENOTFOUND, bytes, "%u names, expected %llu", member->name_count,
+            (unsigned long long)meta->said_names);
+    else if (!meta->says_names && bytes % NAMES_PAGE)
+        say(p, "names.tpn", -TP_ETRUNCATED, bytes, "the file ends here, in the midst of a page");
+}
+
+/* ---- the run ---- */
+
+/* Bytes of run.json, or a trouble told. Processes alone, copied out of their recording, have none.
+ */
+static uint64_t check_run_json(const struct tptrace_place *place, struct tp_buffer *out)
+{
+    char path[TPTRACE_PATH_MAX], text[1024];
+    struct tp_diag diag = place->run_json;
+
+    if (!diag.code || (diag.code == -ENOENT && !place->is_whole) ||
+        tptrace_path(path, place->run_dir, "run.json"))
+        return 0;
+    tp_diag_at(&diag, path);
+    tp_diag_print(&diag, text, sizeof(text));
+    tp_buffer_format(out, "%s\n", text);
+    return 1;
 }
 
 static int check_member(struct tptrace_member *member)
@@ -165,6 +236,7 @@ static int check_member(struct tptrace_member *member)
 
     for (size_t i = 0; i < c.process->segment_count && !error; i++)
         error = check_segment(&c, &c.process->segments[i]);
+    check_meta(&member->process);
     check_names(member, &member->process);
     free(c.found.items);
     return error;
@@ -245,6 +317,8 @@ int tptrace_check(const char *path, const struct tp_selection *selection, struct
         if (error)
             tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error));
     }
+    if (!error)
+        troubles += check_run_json(&run.place, out);
     for (size_t i = 0; i < run.count && !error; i++)
         put_troubles(out, &run.members[i], &troubles);
     if (!error)

@@ -17,7 +17,7 @@ static int fail(struct tp_diag *diag, int code, const char *path)
 int tptrace_open(const char *path, uint64_t *ret_size, struct tp_diag *diag)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     if (fd < 0)
         return fail(diag, -errno, path);

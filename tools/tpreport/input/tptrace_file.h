@@ -12,7 +12,7 @@
 #define TPTRACE_PATH_MAX 4096
 
 /**
- * tptrace_open - a regular file for reading
+ * tptrace_open - a regular file for reading, no link: a recording leads nowhere else
  * @ret_size: its size now
  * Return: descriptor, or -errno, -TP_EFOREIGN for what is no regular file; @diag bears the path.
  */

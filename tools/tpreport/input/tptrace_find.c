@@ -21,9 +21,11 @@ static bool has_file(const char *directory, const char *name)
     return !tptrace_path(path, directory, name) && !stat(path, &info) && S_ISREG(info.st_mode);
 }
 
+/* One that lost its meta.jsonl is told as such. */
 static bool is_process(const char *directory)
 {
-    return has_file(directory, "meta.jsonl");
+    return has_file(directory, "meta.jsonl") || has_file(directory, "names.tpn") ||
+           has_file(directory, "000001.tpt");
 }
 
 static int check_directory(const char *path)
@@ -114,26 +116,39 @@ static int collect_processes(const char *directory, unsigned levels, struct entr
 
 /* ---- run.json ---- */
 
-static int64_t read_run_json(const char *directory, char **ret_name)
+static int take_run_json(const char *bytes, uint64_t size, int64_t *ret_start_ns, char **ret_name,
+                         struct tp_diag *diag)
+{
+    struct tptrace_json json;
+    uint64_t format = 0;
+
+    if (tptrace_json_parse(&json, bytes, size))
+        return tp_diag_fail(diag, -TP_ESYNTAX, 0, "%llu bytes that are no JSON object",
+                            (unsigned long long)size);
+    const char *name = tptrace_json_text(&json, "run");
+    bool whole = tptrace_json_u64(&json, "format", &format) && format && name &&
+                 tptrace_json_i64(&json, "start_ns", ret_start_ns) && *ret_start_ns > 0;
+    if (ret_name && name)
+        *ret_name = strdup(name);
+    tptrace_json_fini(&json);
+    if (whole)
+        return 0;
+    return tp_diag_fail(diag, -TP_EVALUE, 0, "expected format, run and start_ns");
+}
+
+static int64_t read_run_json(const char *directory, char **ret_name, struct tp_diag *diag)
 {
     char path[TPTRACE_PATH_MAX];
-    struct tptrace_json json;
     int64_t start_ns = 0;
     uint64_t size;
     void *bytes;
 
     if (tptrace_path(path, directory, "run.json") ||
-        tptrace_read_file(path, RUN_JSON_MAX, &bytes, &size, NULL))
+        tptrace_read_file(path, RUN_JSON_MAX, &bytes, &size, diag))
         return 0;
-    if (!tptrace_json_parse(&json, bytes, size)) {
-        const char *name = tptrace_json_text(&json, "run");
-        tptrace_json_i64(&json, "start_ns", &start_ns);
-        if (ret_name && name)
-            *ret_name = strdup(name);
-        tptrace_json_fini(&json);
-    }
+    take_run_json(bytes, size, &start_ns, ret_name, diag);
     free(bytes);
-    return start_ns;
+    return start_ns > 0 ? start_ns : 0;
 }
 
 /* The newest recording in a folder. Return: 1 found, 0 none, or -errno. */
@@ -147,7 +162,7 @@ static int find_newest(const char *folder, char **ret_directory)
     for (size_t i = 0; i < below.count; i++) {
         if (!has_file(below.paths[i], "run.json"))
             continue;
-        int64_t start_ns = read_run_json(below.paths[i], NULL);
+        int64_t start_ns = read_run_json(below.paths[i], NULL, NULL);
         if (!best || start_ns >= newest) {
             newest = start_ns;
             best = below.paths[i];
@@ -183,17 +198,32 @@ static char *find_run_dir(const char *directory)
     return strdup(directory);
 }
 
+/* Is @process HOST/PROCESS below @directory? */
+static bool is_two_above(const char *directory, const char *process)
+{
+    size_t length = strlen(directory);
+
+    if (strncmp(directory, process, length))
+        return false;
+    const char *below = process + length + strspn(process + length, "/");
+    const char *slash = strchr(below, '/');
+    return slash && slash[1];
+}
+
 static int fill_place(struct tptrace_place *place, const char *directory, struct entries *processes)
 {
     char *run_dir = find_run_dir(directory), *name = NULL;
 
     if (!run_dir)
         return -ENOMEM;
-    int64_t start_ns = read_run_json(run_dir, &name);
+    struct tp_diag run_json = {0};
+    int64_t start_ns = read_run_json(run_dir, &name, &run_json);
     if (!name)
         name = strdup(last_part(run_dir));
     *place = (struct tptrace_place){.run_dir = run_dir,
                                     .run_name = name,
+                                    .run_json = run_json,
+                                    .is_whole = is_two_above(run_dir, processes->paths[0]),
                                     .start_ns = start_ns,
                                     .process_dirs = processes->paths,
                                     .count = processes->count};

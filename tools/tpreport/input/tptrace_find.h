@@ -11,10 +11,12 @@
 #include "base/error.h"
 
 struct tptrace_place {
-    char *run_dir;       /* the recording's directory, or what comes nearest to it */
-    char *run_name;      /* from run.json; the last part of run_dir without it */
-    int64_t start_ns;    /* from run.json; 0 unknown */
-    char **process_dirs; /* ordered by name */
+    char *run_dir;           /* the recording's directory, or what comes nearest to it */
+    char *run_name;          /* from run.json; the last part of run_dir without it */
+    int64_t start_ns;        /* from run.json; 0 unknown */
+    struct tp_diag run_json; /* code 0, or why run.json could not be read */
+    bool is_whole;           /* a recording was named, not one of its parts: there must be one */
+    char **process_dirs;     /* ordered by name */
     size_t count;
 };
 

@@ -119,9 +119,11 @@ static void state_line(struct head *head, const struct tptrace_member *member)
 
     if (p->state == TPTRACE_ENDED || !begin_member(head, member))
         return;
-    tp_buffer_string(head->out, p->state == TPTRACE_RUNNING
-                                    ? "still running: this is what it has done so far"
-                                    : "died without an end line; what its rings held was read");
+    if (p->state == TPTRACE_RUNNING)
+        tp_buffer_string(head->out, "still running: this is what it has done so far");
+    else
+        tp_buffer_format(head->out, "died without an end line; what its rings held was %s",
+                         p->meta.recovered ? "recovered" : "read");
     end(head);
 }
 
@@ -198,7 +200,7 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
     count_line(head, member, t->stream.without_details,
                "operators whose details could not be read");
-    count_line(head, member, member->names_damaged, "names damaged or never finished");
+    count_line(head, member, member->names_damaged, "names damaged");
     count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
 }
 
@@ -258,9 +260,22 @@ static void cuda_until_line(struct head *head, const struct tptrace_member *memb
     end(head);
 }
 
+/* Without a `cuda` line nobody knows what their times are. */
+static uint64_t count_unexplained(const struct tptrace_process *p)
+{
+    uint64_t count = 0;
+
+    for (unsigned k = TP_EVENT_CUDA_CALL; k < TP_EVENT_KIND_END; k++)
+        count += p->meta.cuda.is_known ? 0 : p->totals.stream.kinds[k];
+    return count;
+}
+
 static void cuda_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
+
+    count_line(head, member, count_unexplained(&member->process),
+               "records of CUDA are left out: nothing says how they were made");
 
     cuda_mode_line(head, member);
     cuda_loss_lines(head, member);

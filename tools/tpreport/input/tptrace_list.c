@@ -350,7 +350,8 @@ static void set_flags(struct tp_function_event *event, const struct tptrace_work
     event->flags = TP_EVENT_NO_FLOPS;
     switch (work->activity.kind) {
     case TP_EVENT_CUDA_API:
-        event->flags |= TP_EVENT_CALL | TP_EVENT_HAS_FWD_THREAD;
+        event->flags |=
+            TP_EVENT_CALL | TP_EVENT_HAS_FWD_THREAD | (work->is_placed ? 0 : TP_EVENT_INCIDENTAL);
         break;
     case TP_EVENT_CUDA_OVERHEAD:
         event->flags |= TP_EVENT_ASYNC | TP_EVENT_HAS_FWD_THREAD;

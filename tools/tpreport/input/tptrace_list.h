@@ -43,6 +43,7 @@ struct tptrace_work_item {
     uint32_t id;  /* that it goes by: of an inner call and its work, the outer one's */
     size_t owner; /* the range below which it happened, TPTRACE_NO_ITEM none */
     bool has_launch;
+    bool is_placed; /* its thread said where it stood */
 };
 
 struct tptrace_memory_item {

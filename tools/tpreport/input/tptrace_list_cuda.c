@@ -366,6 +366,7 @@ static void join_group(const struct join *join, size_t first, size_t end)
         work->is_inner |= is_call(work) && work != call && work->activity.is_driver;
         work->id = goes_by;
         work->has_launch = place || call;
+        work->is_placed = place != NULL;
         if (place)
             work->is_selected = place->is_selected;
         else if (call)

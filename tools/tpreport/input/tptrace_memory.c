@@ -85,7 +85,9 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
                       uint64_t ticks, const struct tp_stream *stream)
 {
     struct reader *r = context;
-    const struct tp_stream_range *range = tp_stream_innermost_range(stream);
+    const struct tp_stream_range *range;
+    void **note;
+    bool is_in_range = tp_stream_top(stream, &range, &note);
     int64_t ns = tp_clock_ns(&source->process->clock, &r->clock_cursor, ticks);
     uint32_t number = source->track->ordinal, thread;
 
@@ -102,7 +104,7 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         .bytes = record[5],
         .period = record[7],
         .ns = ns - r->run.start_ns,
-        .range = range ? range->name->name : TP_STRING_NONE,
+        .range = is_in_range ? range->name->name : TP_STRING_NONE,
         .stack = tp_slot_argument(record),
         .thread = thread,
         .is_resize = record[6] >> 48 & 1,

@@ -296,32 +296,62 @@ static int compare_totals(const void *a, const void *b)
     return (left->track > right->track) - (left->track < right->track);
 }
 
-static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line,
-                    struct tp_diag *diag)
+static int add_total(struct tptrace_meta *meta, const struct tptrace_json *item)
+{
+    struct tptrace_meta_total total = {0}, *place;
+    int error = 0;
+
+    if (!tptrace_json_u32(item, "track", &total.track))
+        return -TP_EVALUE;
+    tptrace_json_u64(item, "slots", &total.slots);
+    tptrace_json_u64(item, "dropped", &total.dropped);
+    place = add_item(meta, (void **)&meta->totals, &meta->total_count, sizeof(total),
+                     TPTRACE_META_TRACKS_MAX, &error);
+    if (place)
+        *place = total;
+    return error;
+}
+
+static int take_track_end(struct tptrace_meta *meta, const struct tptrace_json *line,
+                          struct tp_diag *diag)
+{
+    (void)diag;
+    return add_total(meta, line);
+}
+
+static int add_totals(struct tptrace_meta *meta, const struct tptrace_json *line)
 {
     size_t count = tptrace_json_items(line, "tracks");
     struct tptrace_json item;
+    int error = 0;
+
+    for (size_t i = 0; i < count && error != -ENOMEM; i++) {
+        if (tptrace_json_item(line, "tracks", i, &item))
+            error = add_total(meta, &item);
+    }
+    return error == -ENOMEM ? error : 0;
+}
+
+static int take_recovered(struct tptrace_meta *meta, const struct tptrace_json *line,
+                          struct tp_diag *diag)
+{
+    (void)diag;
+    meta->recovered = true;
+    meta->behind_end = 0; /* it came later, with lines about tracks before it */
+    return add_totals(meta, line);
+}
+
+static int take_end(struct tptrace_meta *meta, const struct tptrace_json *line,
+                    struct tp_diag *diag)
+{
     int error = put_member(&meta->end_reason, line, "reason");
 
     (void)diag;
     meta->ended = true;
-    meta->total_count = 0;
     tptrace_json_u64(line, "ticks", &meta->end_ticks);
-    for (size_t i = 0; i < count && !error; i++) {
-        struct tptrace_meta_total total = {0}, *place;
-        if (!tptrace_json_item(line, "tracks", i, &item) ||
-            !tptrace_json_u32(&item, "track", &total.track))
-            continue;
-        tptrace_json_u64(&item, "slots", &total.slots);
-        tptrace_json_u64(&item, "dropped", &total.dropped);
-        place = add_item(meta, (void **)&meta->totals, &meta->total_count, sizeof(total),
-                         TPTRACE_META_TRACKS_MAX, &error);
-        if (place)
-            *place = total;
-    }
-    if (meta->total_count)
-        qsort(meta->totals, meta->total_count, sizeof(*meta->totals), compare_totals);
-    return error;
+    meta->says_names = tptrace_json_u64(line, "names", &meta->said_names) &&
+                       tptrace_json_u64(line, "names_bytes", &meta->said_names_bytes);
+    return error ? error : add_totals(meta, line);
 }
 
 static int take_nothing(struct tptrace_meta *meta, const struct tptrace_json *line,
@@ -337,10 +367,11 @@ static const struct {
     const char *type;
     int (*take)(struct tptrace_meta *, const struct tptrace_json *, struct tp_diag *);
 } takers[] = {
-    {"start", take_start},    {"dist", take_dist},      {"clock", take_clock},
-    {"track", take_track},    {"source", take_source},  {"note", take_note},
-    {"drop", take_drop},      {"evict", take_evict},    {"end", take_end},
-    {"schema", take_nothing}, {"module", take_module}, {"device", take_nothing},
+    {"start", take_start},         {"dist", take_dist},           {"clock", take_clock},
+    {"track", take_track},         {"source", take_source},       {"note", take_note},
+    {"drop", take_drop},           {"evict", take_evict},         {"end", take_end},
+    {"track_end", take_track_end}, {"recovered", take_recovered}, {"schema", take_nothing},
+    {"module", take_module},      {"device", take_nothing},
 };
 
 static int take_object(struct tptrace_meta *meta, const struct tptrace_json *line,
@@ -350,6 +381,7 @@ static int take_object(struct tptrace_meta *meta, const struct tptrace_json *lin
 
     if (!type)
         return -TP_EVALUE;
+    meta->behind_end += meta->ended;
     for (size_t i = 0; i < sizeof(takers) / sizeof(takers[0]); i++) {
         if (!strcmp(type, takers[i].type))
             return takers[i].take(meta, line, diag);
@@ -463,6 +495,9 @@ int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size
     meta->bytes = size;
     int error = take_chunk(meta, &line, bytes, size, diag);
     meta->torn = line.used || line.too_long;
+    meta->torn_at = line.offset;
+    if (meta->total_count)
+        qsort(meta->totals, meta->total_count, sizeof(*meta->totals), compare_totals);
     free(line.bytes);
     return error;
 }
@@ -485,6 +520,9 @@ int tptrace_meta_read(struct tptrace_meta *meta, const char *path, struct tp_dia
     if (!error && n < 0)
         error = tp_diag_fail(diag, (int)n, meta->bytes, "%s", tp_error_text((int)n));
     meta->torn = line.used || line.too_long;
+    meta->torn_at = line.offset;
+    if (meta->total_count)
+        qsort(meta->totals, meta->total_count, sizeof(*meta->totals), compare_totals);
     free(line.bytes);
     close(fd);
     if (error)

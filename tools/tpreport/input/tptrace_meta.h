@@ -37,7 +37,7 @@ struct tptrace_meta_evict {
     uint64_t first_ticks, last_ticks;
 };
 
-/* Totals of a track from the `end` line. */
+/* Totals of a track from the `end` line or its own `track_end` line. */
 struct tptrace_meta_total {
     uint32_t track;
     uint64_t slots, dropped;
@@ -77,10 +77,13 @@ struct tptrace_meta {
         total_count, module_count;
 
     struct tptrace_meta_cuda cuda;
-
+    bool recovered; /* rings were made blocks */
     bool ended;
     char *end_reason;
     uint64_t end_ticks; /* 0 unknown */
+    bool says_names;    /* what names.tpn is like is said: */
+    uint64_t said_names, said_names_bytes;
+    uint64_t behind_end; /* lines behind the `end` line */
 
     uint64_t bytes, lines;
     uint64_t unknown_lines;    /* types that we do not know */
@@ -89,6 +92,7 @@ struct tptrace_meta {
     uint64_t first_damaged_at; /* its offset */
     uint64_t ignored_entries;  /* beyond a limit above */
     bool torn;                 /* the last line has no end */
+    uint64_t torn_at;          /* where it begins */
 };
 
 /**

@@ -49,7 +49,8 @@ struct tptrace_names {
     size_t text_count;
     struct unknown *unknown[UNKNOWN_SLOTS];
     struct tp_stream_name last_resort;
-    uint32_t unknown_count;
+    uint32_t unknown_ids,
+        unknown_count; /* all that were asked for; those that should have a name */
 };
 
 static const char *const filtered_names[] = {
@@ -248,9 +249,9 @@ static int put_name(struct tptrace_names *names, uint32_t id, const struct tp_na
 
 static int make_unknown(struct tptrace_names *names, struct tp_stream_name *name, uint32_t id)
 {
-    char text[32] = "(no name)";
+    char text[32] = "(no name)"; /* what a NULL message is */
 
-    if (id)
+    if (id != TP_NAME_NONE)
         snprintf(text, sizeof(text), "<name %u>", id);
     *name = (struct tp_stream_name){
         .overload_name = TP_STRING_EMPTY, .domain = TP_STRING_NONE, .sequence_nr = -1};
@@ -265,7 +266,7 @@ static const struct tp_stream_name *find_unknown(struct tptrace_names *names, ui
         if (u->id == id)
             return &u->name;
     }
-    if (names->unknown_count >= UNKNOWN_MAX)
+    if (names->unknown_ids >= UNKNOWN_MAX)
         return &names->last_resort;
     struct unknown *u = malloc(sizeof(*u));
     if (!u || make_unknown(names, &u->name, id)) {
@@ -275,7 +276,8 @@ static const struct tp_stream_name *find_unknown(struct tptrace_names *names, ui
     u->id = id;
     u->next = *slot;
     *slot = u;
-    names->unknown_count++;
+    names->unknown_ids++;
+    names->unknown_count += id != TP_NAME_NONE;
     return &u->name;
 }
 
@@ -336,6 +338,22 @@ static size_t call_size(const char *text, size_t size)
     return version ? size - digits - 2 : size;
 }
 
+static bool has_word(const char *text, size_t size, const char *word)
+{
+    return memmem(text, size, word, strlen(word)) != NULL;
+}
+
+static struct tp_stream_name *find_call(struct tptrace_names *names, const struct tp_name *text)
+{
+    struct tp_stream_name *name = find_text(names, text->bytes, call_size(text->bytes, text->size));
+
+    if (name)
+        name->launches = has_word(text->bytes, text->size, "Launch") ||
+                         has_word(text->bytes, text->size, "Memcpy") ||
+                         has_word(text->bytes, text->size, "Memset");
+    return name;
+}
+
 const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uint32_t id)
 {
     struct tp_name text;
@@ -348,7 +366,7 @@ const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uin
     if (name)
         return name;
     pthread_mutex_lock(&names->lock);
-    name = find_text(names, text.bytes, call_size(text.bytes, text.size));
+    name = find_call(names, &text);
     pthread_mutex_unlock(&names->lock);
     if (!name)
         return names->plain[id];

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -151,6 +152,10 @@ static int read_rings_in(struct tptrace_process *p, const char *directory)
     DIR *stream = opendir(directory);
     if (!stream)
         return 0;
+    free(p->ring_folder);
+    p->ring_folder = strdup(directory);
+    if (!p->ring_folder)
+        error = -ENOMEM;
     while (!error && (entry = readdir(stream))) {
         if (!has_suffix(entry->d_name, ".tpr") || tptrace_path(path, directory, entry->d_name))
             continue;
@@ -173,15 +178,33 @@ static int read_rings_in(struct tptrace_process *p, const char *directory)
     return error ? error : seen;
 }
 
-/* Rings lie in the process's directory, or where the start line says, unless the recording was
- * moved. */
+/*
+ * A folder outside of the recording is read only if it is what the agent makes with
+ * TPAGENT_RING_DIR: named after the process, no link, of the recording's owner. (Each ring must
+ * bear the process's uuid as well.)
+ */
+static bool is_ring_folder(const struct tptrace_process *p, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct stat folder, own;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%u-%llx", p->meta.pid, (unsigned long long)p->meta.start_ns);
+    return slash && !strcmp(slash + 1, name) && !lstat(path, &folder) && S_ISDIR(folder.st_mode) &&
+           !stat(p->dir, &own) && own.st_uid == folder.st_uid;
+}
+
+/* Rings lie in the process's directory, or where the start line says. */
 static int read_rings(struct tptrace_process *p)
 {
     const char *said = p->meta.ring_dir;
     char path[TPTRACE_PATH_MAX];
+    struct stat info;
 
-    int seen = tptrace_path(path, p->dir, "ring") ? 0 : read_rings_in(p, path);
-    if (!seen && said && *said)
+    int seen = tptrace_path(path, p->dir, "ring") || lstat(path, &info) || !S_ISDIR(info.st_mode)
+                   ? 0
+                   : read_rings_in(p, path);
+    if (!seen && said && is_ring_folder(p, said))
         seen = read_rings_in(p, said);
     for (size_t i = 0; i < p->tracks.count; i++)
         tptrace_rings_sort(&p->tracks.items[i]->rings);
@@ -401,6 +424,7 @@ void tptrace_process_close(struct tptrace_process *process)
     tptrace_cuda_clock_fini(&process->cuda_clock);
     tp_clock_fini(&process->clock);
     free(process->dir);
+    free(process->ring_folder);
     free(process->segments);
     tptrace_tracks_fini(&process->tracks);
     free(process->ring_slots);

@@ -71,7 +71,8 @@ struct tptrace_process {
     char *dir;
     struct tptrace_meta meta;
     enum tptrace_state state;
-    int64_t read_ns; /* real time at which its rings were read */
+    char *ring_folder; /* what a process that ended has not: NULL */
+    int64_t read_ns;   /* real time at which its rings were read */
     struct tptrace_segment *segments;
     size_t segment_count;
     struct tptrace_tracks tracks;

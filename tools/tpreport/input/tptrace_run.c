@@ -370,7 +370,10 @@ static void note_names(struct tptrace_member *member, struct tptrace_names *name
     if (file) {
         member->name_count = tp_names_count(file);
         member->names_damaged = tp_names_damaged(file);
-    } else if (diag->code != -ENOENT || p->segment_count || p->ring_slot_count) {
+        if (member->names_damaged)
+            member->names_damage = *tp_names_first_damage(file);
+    } else if (p->segment_count || p->ring_slot_count || p->meta.says_names ||
+               (p->state == TPTRACE_ENDED && diag->code != -ENOENT)) {
         p->totals.unreadable_files++;
         tptrace_trouble(p, diag, NULL);
     }
@@ -400,6 +403,20 @@ static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
     return error;
 }
 
+/* The last moment that a process tells of: its end, its last record, or its last clock reading. */
+static uint64_t end_ticks(const struct tptrace_process *p)
+{
+    uint64_t end = p->last_ticks;
+
+    if (p->meta.ended && p->meta.end_ticks > end)
+        end = p->meta.end_ticks;
+    for (size_t i = 0; i < p->meta.pair_count; i++) {
+        if (p->meta.pairs[i].ticks > end)
+            end = p->meta.pairs[i].ticks;
+    }
+    return end;
+}
+
 static int read_records(struct tptrace_run *run, struct tptrace_member *member,
                         const struct tptrace_run_options *options, struct tp_strings *strings,
                         const struct tptrace_consumer *consumers, uint64_t first_ordinal)
@@ -424,7 +441,8 @@ static int read_records(struct tptrace_run *run, struct tptrace_member *member,
     member->names_unknown = tptrace_names_unknown(names);
     tptrace_names_close(names);
     size_t cursor = 0;
-    int64_t end_ns = p->last_ticks ? tp_clock_ns(&p->clock, &cursor, p->last_ticks) : 0;
+    uint64_t end = end_ticks(p);
+    int64_t end_ns = end ? tp_clock_ns(&p->clock, &cursor, end) : 0;
     if (end_ns > run->end_ns)
         run->end_ns = end_ns;
     return error;

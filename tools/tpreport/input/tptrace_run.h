@@ -43,6 +43,7 @@ struct tptrace_member {
     struct tptrace_open_ranges open;
     uint32_t name_count, names_damaged, names_unknown;
     uint64_t names_bytes;
+    struct tp_diag names_damage; /* the first */
 };
 
 struct tptrace_run {
@@ -51,7 +52,7 @@ struct tptrace_run {
     size_t count;
     size_t found;     /* before selection */
     int64_t start_ns; /* of the run: times count from here */
-    int64_t end_ns;   /* last record of any member, after reading */
+    int64_t end_ns;   /* last moment that any member tells of, after reading */
 };
 
 /* How records are read. */

@@ -21,6 +21,8 @@ struct tptrace_reading {
     struct tptrace_source source;
     const struct tptrace_consumer *consumer; /* of the worker at it */
     struct tp_stream stream;
+    void *note; /* the consumers' */
+    bool is_watched, failed;
     bool broken;    /* a piece could not be read: the next one starts anew */
     uint32_t given; /* pieces that workers took */
     uint32_t done;
@@ -171,8 +173,8 @@ static int take_cuda(void *context, const uint64_t *record, uint64_t ticks)
 {
     struct tptrace_reading *r = context;
 
-    if (!r->consumer->cuda)
-        return 0;
+    if (!r->consumer->cuda || !r->run->process->meta.cuda.is_known)
+        return 0; /* nobody knows what its times are */
     return r->consumer->cuda(r->consumer->context, &r->source, record, ticks, &r->stream);
 }
 
@@ -183,6 +185,59 @@ static int take_alloc(void *context, const uint64_t *record, uint64_t ticks)
     if (!r->consumer->alloc)
         return 0;
     return r->consumer->alloc(r->consumer->context, &r->source, record, ticks, &r->stream);
+}
+
+/* ---- watching ---- */
+
+static void watch_begun(void *context, const struct tp_stream_range *range)
+{
+    struct tptrace_reading *r = context;
+
+    r->consumer->watcher->begun(r->consumer->context, &r->source, &r->stream, range);
+}
+
+static void watch_ended(void *context, const struct tp_stream_range *range)
+{
+    struct tptrace_reading *r = context;
+
+    r->consumer->watcher->ended(r->consumer->context, &r->source, range);
+}
+
+static void watch_folded(void *context, const struct tp_stream_range *range,
+                         const struct tp_stream_range *parent)
+{
+    struct tptrace_reading *r = context;
+
+    r->consumer->watcher->folded(r->consumer->context, &r->source, range, parent);
+}
+
+static void watch_merge(void *context, const struct tp_stream_range *into, void **into_note,
+                        void *note, bool fold)
+{
+    struct tptrace_reading *r = context;
+
+    r->failed |=
+        r->consumer->watcher->merge(r->consumer->context, into, into_note, note, fold) != 0;
+}
+
+static const struct tp_stream_watcher stream_watcher = {
+    .begun = watch_begun, .ended = watch_ended, .folded = watch_folded, .merge = watch_merge};
+
+static void begin_watch(const struct tptrace_reading *r)
+{
+    if (r->is_watched)
+        r->consumer->watcher->begin_piece(r->consumer->context);
+}
+
+static int end_watch(struct tptrace_reading *r, int error)
+{
+    int ended = r->is_watched
+                    ? r->consumer->watcher->end_piece(r->consumer->context, &r->source, &r->stream)
+                    : 0;
+
+    if (!error && r->failed)
+        error = -ENOMEM;
+    return error ? error : ended;
 }
 
 static int drop_range(void *context, const struct tp_stream_range *range)
@@ -245,7 +300,11 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
         .user = run->options->user,
         .is_muted = !thread_is_wanted(run, piece->track),
         .options = run->options,
+        .cuda_totals = &run->process->totals.cuda,
+        .note = &r->note,
     };
+    r->is_watched =
+        run->consumers[0].watcher && !r->source.is_muted && run->process->meta.cuda.is_known;
     struct tp_stream_config config = {
         .clock = &run->process->clock,
         .names = tptrace_names_stream(run->names),
@@ -257,6 +316,7 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
         .point = r->source.is_muted ? NULL : take_point,
         .cuda = take_cuda,
         .alloc = take_alloc,
+        .watcher = r->is_watched ? &stream_watcher : NULL,
     };
     tp_stream_init(&r->stream, &config, piece->first_ticks);
     piece->track->reading = r;
@@ -438,12 +498,14 @@ static int read_piece(struct worker *w, const struct job *job)
         return -ECANCELED;
     r->consumer = w->consumer;
     r->broken |= !decoded;
+    begin_watch(r);
     if (ring)
         error = feed_ring(run, r, &job->piece);
     else if (decoded > 0)
         error = feed_block(run, r, &job->piece, &block);
     if (error == -TP_ECORRUPT) /* records that a decoder lets pass and no ring check does */
         error = 0;
+    error = end_watch(r, error);
     tp_stream_rest(&r->stream);
     end_turn(run, job, error);
     return error;
@@ -706,7 +768,9 @@ static int finish_tracks(struct run *run)
         uint64_t lost = 0;
         if (r) {
             r->consumer = &run->consumers[0];
+            begin_watch(r);
             error = tp_stream_finish(&r->stream, run->process->last_ticks);
+            error = end_watch(r, error);
             if (!error && r->consumer->end_track && !r->source.is_muted)
                 error = r->consumer->end_track(r->consumer->context, &r->source, &r->stream);
             add_counts(totals, r);

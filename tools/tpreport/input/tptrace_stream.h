@@ -38,6 +38,8 @@ struct tptrace_source {
     uint64_t user;    /* of the process: what the caller gave */
     bool is_muted;    /* a thread that is not selected: its records of CUDA alone are told */
     const struct tptrace_stream_options *options;
+    struct tptrace_cuda_totals *cuda_totals; /* of the process, to be added to */
+    void **note;                             /* the consumers' own, of the track; NULL at first */
 };
 
 /* A range that may have ended on another thread. */
@@ -48,6 +50,22 @@ struct tptrace_async {
     uint64_t sequence;
     uint32_t tid, end_tid;
     uint8_t how; /* enum tp_stream_end */
+};
+
+/* Who follows the ranges of processes that use CUDA; see struct tp_stream_watcher. Called with the
+ * consumer's context. */
+struct tptrace_watcher {
+    void (*begin_piece)(
+        void *context); /* around all that follows; and the consumer's other calls */
+    int (*end_piece)(void *context, const struct tptrace_source *source, struct tp_stream *stream);
+    void (*begun)(void *context, const struct tptrace_source *source, struct tp_stream *stream,
+                  const struct tp_stream_range *range);
+    void (*ended)(void *context, const struct tptrace_source *source,
+                  const struct tp_stream_range *range);
+    void (*folded)(void *context, const struct tptrace_source *source,
+                   const struct tp_stream_range *range, const struct tp_stream_range *parent);
+    int (*merge)(void *context, const struct tp_stream_range *into, void **into_note, void *note,
+                 bool fold);
 };
 
 /* Who takes what comes out; one per worker. Any of the functions may be NULL. Return: 0, or
@@ -67,6 +85,7 @@ struct tptrace_consumer {
     /* a track has ended; its counters are those of its last record */
     int (*end_track)(void *context, const struct tptrace_source *source,
                      const struct tp_stream *stream);
+    const struct tptrace_watcher *watcher;
     int (*end_process)(
         void *context); /* the process and its names go away; by one thread for all workers */
 };

@@ -103,6 +103,15 @@ void tp_averages_destroy(struct tp_averages *averages);
 int tp_averages_add(struct tp_averages *averages, const struct tp_average_event *event);
 
 /**
+ * tp_averages_credit - add an event's sums to its group, of which it is no member
+ * Return: 0 or -ENOMEM.
+ */
+int tp_averages_credit(struct tp_averages *averages, const struct tp_average_event *event);
+
+/** tp_averages_set_device - the device of all members so far: string id */
+void tp_averages_set_device(struct tp_averages *averages, uint32_t use_device);
+
+/**
  * tp_averages_merge - add the groups of @from to @into
  * Context: offline, while no other thread uses either. Both were created with equal options; @from
  * is unchanged. Return: 0 or -ENOMEM.

@@ -169,9 +169,9 @@ static inline bool is_before(const struct tp_average_event *event, const struct 
     return event->sequence < member->sequence;
 }
 
-int tp_averages_add(struct tp_averages *averages, const struct tp_average_event *event)
+static struct tp_group_fields fields_of(const struct tp_average_event *event)
 {
-    struct tp_group_fields fields = {
+    return (struct tp_group_fields){
         .name = event->name,
         .overload_name = event->overload_name,
         .input_shapes = event->input_shapes,
@@ -180,6 +180,29 @@ int tp_averages_add(struct tp_averages *averages, const struct tp_average_event 
         .flags = event->flags,
         .device_type = event->device_type,
     };
+}
+
+int tp_averages_credit(struct tp_averages *averages, const struct tp_average_event *event)
+{
+    struct tp_group_fields fields = fields_of(event);
+    struct group *group;
+
+    int result = find_group(averages, &fields, &group);
+    if (!result)
+        add_event(&group->sums, event);
+    return result;
+}
+
+void tp_averages_set_device(struct tp_averages *averages, uint32_t use_device)
+{
+    for (uint32_t i = 0; i < averages->grouping.groups.count; i++)
+        averages->groups[i].first.use_device = use_device;
+    averages->last.use_device = use_device;
+}
+
+int tp_averages_add(struct tp_averages *averages, const struct tp_average_event *event)
+{
+    struct tp_group_fields fields = fields_of(event);
     struct group *group;
 
     int result = find_group(averages, &fields, &group);
@@ -213,7 +236,7 @@ static int merge_group(struct tp_averages *into, const struct group *from)
     if (result < 0)
         return result;
     add_sums(&group->sums, &from->sums);
-    if (!group->first.is_set || comes_before(&from->first, &group->first))
+    if (from->first.is_set && (!group->first.is_set || comes_before(&from->first, &group->first)))
         group->first = from->first;
     return 0;
 }

@@ -40,6 +40,7 @@ enum tp_event_flag {
     TP_EVENT_CALL = 1u << 11,      /* a call of a runtime or driver */
     TP_EVENT_UNFINISHED =
         1u << 12, /* its end was not recorded: it counts up to where records end */
+    TP_EVENT_INCIDENTAL = 1u << 13, /* a call that does not keep its parent from being folded */
 };
 
 /* The numbers that an event stores. Times are microseconds, memory bytes. */

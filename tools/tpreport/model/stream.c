@@ -19,7 +19,8 @@ struct tp_stream_frame {
     struct tp_stream_frame *class_below;
     int64_t device_start;
     struct kids kids;
-    bool hidden; /* filtered by name or by window */
+    void *note, *held_note; /* the watcher's */
+    bool hidden;            /* filtered by name or by window */
     bool has_held;
     struct tp_stream_range held; /* the only child, of the same name */
     struct kids held_kids;
@@ -141,6 +142,7 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     range->class_ = (uint8_t)class_;
     frame->device_start = stream->device_bytes;
     frame->kids = (struct kids){0};
+    frame->note = frame->held_note = NULL;
     frame->has_held = false;
     frame->class_below = stream->class_top[class_];
     stream->class_top[class_] = frame;
@@ -148,8 +150,11 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     if (__builtin_expect(stream->config.window_count != 0, 0) && !frame->hidden)
         frame->hidden = !tp_stream_in_windows(stream->config.windows, stream->config.window_count,
                                               range->start_ns);
-    if (!frame->hidden)
+    if (!frame->hidden) {
         put_on_top(stream, frame);
+        if (stream->config.watcher)
+            stream->config.watcher->begun(stream->config.context, range);
+    }
     stream->depth++;
     if (kind == TP_EVENT_OP_BEGIN && record[7] >> 8 & 1)
         stream->counts.without_details++;
@@ -191,6 +196,24 @@ static int hand_out(struct tp_stream *stream, const struct tp_stream_range *rang
     return stream->config.range(stream->config.context, range);
 }
 
+static void give_note(struct tp_stream *stream, struct tp_stream_frame *into, void **note,
+                      bool fold)
+{
+    if (!*note)
+        return;
+    stream->config.watcher->merge(stream->config.context, into ? &into->range : NULL,
+                                  into ? &into->note : NULL, *note, fold);
+    *note = NULL;
+}
+
+/* The only child was not alone. */
+static int let_go(struct tp_stream *stream, struct tp_stream_frame *frame)
+{
+    frame->has_held = false;
+    give_note(stream, frame, &frame->held_note, false);
+    return hand_out(stream, &frame->held);
+}
+
 /* Give a summed-up range to the frame below it, or out. */
 static int deliver(struct tp_stream *stream, struct tp_stream_frame *frame)
 {
@@ -198,22 +221,58 @@ static int deliver(struct tp_stream *stream, struct tp_stream_frame *frame)
     int error = 0;
 
     frame->range.parent = parent ? parent->range.sequence : 0;
+    if (stream->config.watcher)
+        stream->config.watcher->ended(stream->config.context, &frame->range);
     if (parent) {
         if (stream->config.fold && !parent->kids.count &&
             parent->range.name->name == frame->range.name->name) {
             parent->held = frame->range;
             parent->held_kids = frame->kids;
             parent->has_held = true;
+            parent->held_note = frame->note;
             add_kid(&parent->kids, &frame->range);
             return 0;
         }
-        if (parent->has_held) {
-            parent->has_held = false;
-            error = hand_out(stream, &parent->held);
-        }
+        if (parent->has_held)
+            error = let_go(stream, parent);
         add_kid(&parent->kids, &frame->range);
     }
+    give_note(stream, parent, &frame->note, false);
     return error ? error : hand_out(stream, &frame->range);
+}
+
+bool tp_stream_top(const struct tp_stream *stream, const struct tp_stream_range **ret_range,
+                   void ***ret_note)
+{
+    if (!stream->top)
+        return false;
+    *ret_range = &stream->top->range;
+    *ret_note = &stream->top->note;
+    return true;
+}
+
+int tp_stream_add_call(struct tp_stream *stream)
+{
+    struct tp_stream_frame *top = stream->top;
+
+    if (!top)
+        return 0;
+    top->kids.count = top->kids.count ? 2 : 1;
+    return top->has_held ? let_go(stream, top) : 0;
+}
+
+bool tp_stream_find(struct tp_stream *stream, uint64_t sequence,
+                    const struct tp_stream_range **ret_range, void ***ret_note)
+{
+    for (struct tp_stream_frame *f = stream->top; f; f = f->below) {
+        bool is_held = f->has_held && f->held.sequence == sequence;
+        if (!is_held && f->range.sequence != sequence)
+            continue;
+        *ret_range = is_held ? &f->held : &f->range;
+        *ret_note = is_held ? &f->held_note : &f->note;
+        return true;
+    }
+    return false;
 }
 
 /* Close a class's innermost range. */
@@ -231,6 +290,9 @@ static int close_range(struct tp_stream *stream, unsigned class_, uint64_t ticks
         if (frame->has_held) { /* the only child bears our name: its children are ours */
             frame->kids = frame->held_kids;
             stream->counts.folded++;
+            if (stream->config.watcher)
+                stream->config.watcher->folded(stream->config.context, &frame->held, &frame->range);
+            give_note(stream, frame, &frame->held_note, true);
         }
         frame->range.how = (uint8_t)how;
         sum_up(stream, frame, ticks, counters);
@@ -259,11 +321,6 @@ static int end_range(struct tp_stream *stream, const uint64_t *record, unsigned 
 uint64_t tp_stream_innermost(const struct tp_stream *stream)
 {
     return stream->top ? stream->top->range.sequence : 0;
-}
-
-const struct tp_stream_range *tp_stream_innermost_range(const struct tp_stream *stream)
-{
-    return stream->top ? &stream->top->range : NULL;
 }
 
 static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned kind,

@@ -36,6 +36,7 @@ struct tp_stream_name {
     uint8_t filtered;    /* the reference makes no event of it */
     uint8_t step;        /* ProfilerStep*: the record's sequence number is the step */
     uint8_t annotation;  /* a range of the user's */
+    uint8_t launches;    /* a call that has a device do something */
 };
 
 /* The meanings of a process's names by id. */
@@ -94,6 +95,23 @@ struct tp_stream_config {
      * wants them */
     int (*cuda)(void *context, const uint64_t *record, uint64_t ticks);
     int (*alloc)(void *context, const uint64_t *record, uint64_t ticks);
+    const struct tp_stream_watcher *watcher; /* NULL: nobody watches */
+};
+
+/* Who keeps a note with ranges that are open (tp_stream_top), and follows what becomes of ranges.
+ * Called with the config's context. */
+struct tp_stream_watcher {
+    /* a range that is not hidden begins; its end, its parent and sums are not known yet */
+    void (*begun)(void *context, const struct tp_stream_range *range);
+    /* it has ended, and its parent is known */
+    void (*ended)(void *context, const struct tp_stream_range *range);
+    /* it turned out to be the same as its parent */
+    void (*folded)(void *context, const struct tp_stream_range *range,
+                   const struct tp_stream_range *parent);
+    /* a range that has a note ended below @into, or (@fold) is the same as it; NULL and NULL: it
+     * had no parent */
+    void (*merge)(void *context, const struct tp_stream_range *into, void **into_note, void *note,
+                  bool fold);
 };
 
 struct tp_stream_counts {
@@ -163,11 +181,28 @@ int tp_stream_feed(struct tp_stream *stream, const uint64_t *slots, size_t count
 int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t open_slots,
                       uint64_t near_ticks);
 
+/**
+ * tp_stream_top - the innermost range that is open and not hidden
+ * @ret_note: its note, which may be set; NULL at first
+ * Return: false for none.
+ */
+bool tp_stream_top(const struct tp_stream *stream, const struct tp_stream_range **ret_range,
+                   void ***ret_note);
+
+/** tp_stream_add_call - the innermost range has a child that is no range: it is not the same as an
+ * only child of its name. Return: 0 or what a callback returned. */
+int tp_stream_add_call(struct tp_stream *stream);
+
+/**
+ * tp_stream_find - the range with a number, if it is open or its parent is and may turn out to be
+ *   the same as it
+ * Return: false: it has ended, and there is no more to be known about it.
+ */
+bool tp_stream_find(struct tp_stream *stream, uint64_t sequence,
+                    const struct tp_stream_range **ret_range, void ***ret_note);
+
 /** tp_stream_innermost - sequence of the innermost range that is open and not hidden; 0 none */
 uint64_t tp_stream_innermost(const struct tp_stream *stream);
-
-/** tp_stream_innermost_range - that range; its begin alone is known. Return: NULL none. */
-const struct tp_stream_range *tp_stream_innermost_range(const struct tp_stream *stream);
 
 /** tp_stream_has_open - are exactly the ranges of @open open? @open: as in tp_stream_restart */
 bool tp_stream_has_open(const struct tp_stream *stream, const uint64_t *open, size_t open_slots);

@@ -138,34 +138,102 @@ static uint32_t find_parent(struct tp_event_list *list, uint32_t index)
     return root;
 }
 
-static bool fold_event(struct tp_event_list *list, uint32_t index)
+struct tp_kernel_range {
+    uint32_t first, count;
+};
+
+/* Is @index the only child that counts? */
+static bool is_alone(const struct tp_event_list *list, const struct tp_function_event *parent,
+                     uint32_t index)
+{
+    for (uint32_t i = parent->first_child; i != TP_NO_EVENT; i = list->events[i].next_sibling) {
+        if (i != index && !(list->events[i].flags & TP_EVENT_INCIDENTAL))
+            return false;
+    }
+    return true;
+}
+
+/* A child's children stand where it stood among its siblings. */
+static void replace_by_children(struct tp_event_list *list, struct tp_function_event *parent,
+                                uint32_t index)
+{
+    struct tp_function_event *event = &list->events[index];
+    uint32_t *link = &parent->first_child, before = TP_NO_EVENT;
+
+    while (*link != index) {
+        before = *link;
+        link = &list->events[before].next_sibling;
+    }
+    bool is_last = event->next_sibling == TP_NO_EVENT;
+    if (event->first_child == TP_NO_EVENT) {
+        *link = event->next_sibling;
+        if (is_last)
+            parent->last_child = before;
+        return;
+    }
+    *link = event->first_child;
+    list->events[event->last_child].next_sibling = event->next_sibling;
+    if (is_last)
+        parent->last_child = event->last_child;
+}
+
+/* What incidental calls launched stays beside what the child has. */
+static int join_kernels(struct tp_event_list *list, struct tp_function_event *event,
+                        const struct tp_function_event *child)
+{
+    struct tp_kernel_range ranges[] = {{event->first_kernel, event->kernel_count},
+                                       {child->first_kernel, child->kernel_count}};
+    int result = 0;
+
+    if (!child->kernel_count)
+        return 0;
+    event->first_kernel = list->kernel_count;
+    event->kernel_count = 0;
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t k = 0; k < ranges[i].count && !result; k++) {
+            struct tp_kernel kernel = list->kernels[ranges[i].first + k];
+            result = tp_event_list_credit_kernel(list, (uint32_t)(event - list->events), &kernel);
+        }
+    }
+    return result;
+}
+
+/* Return: 1 folded, 0 not, negative. */
+static int fold_event(struct tp_event_list *list, uint32_t index)
 {
     struct tp_function_event *event = &list->events[index];
     uint32_t parent = find_parent(list, index);
 
     if (parent == TP_NO_EVENT)
-        return false;
+        return 0;
     struct tp_function_event *p = &list->events[parent];
-    if (p->name != event->name || p->first_child != p->last_child)
-        return false;
-    p->first_child = event->first_child;
-    p->last_child = event->last_child;
-    p->first_kernel = event->first_kernel;
-    p->kernel_count = event->kernel_count;
+    if (p->name != event->name || !is_alone(list, p, index))
+        return 0;
+    if (p->first_child != p->last_child && p->kernel_count) {
+        int result = join_kernels(list, p, event);
+        if (result < 0)
+            return result;
+    } else {
+        p->first_kernel = event->first_kernel;
+        p->kernel_count = event->kernel_count;
+    }
+    replace_by_children(list, p, index);
     event->parent = parent;
     event->flags |= TP_EVENT_FOLDED;
-    return true;
+    return 1;
 }
 
-static void fold(struct tp_event_list *list, uint32_t first)
+static int fold(struct tp_event_list *list, uint32_t first)
 {
     bool changed = true;
 
     while (changed) {
         changed = false;
         for (uint32_t i = first; i < list->count; i++) {
-            if (!(list->events[i].flags & TP_EVENT_FOLDED))
-                changed |= fold_event(list, i);
+            int result = list->events[i].flags & TP_EVENT_FOLDED ? 0 : fold_event(list, i);
+            if (result < 0)
+                return result;
+            changed |= result;
         }
     }
     for (uint32_t i = first; i < list->count; i++) {
@@ -173,6 +241,7 @@ static void fold(struct tp_event_list *list, uint32_t first)
         if (list->events[i].parent != TP_NO_EVENT)
             list->events[i].flags |= TP_EVENT_HAS_PARENT;
     }
+    return 0;
 }
 
 /* ---- backward stacks ---- */
@@ -319,7 +388,9 @@ int tp_tree_build(struct tp_event_list *list, struct tp_diag *diag)
     if (result < 0)
         return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory to nest %u events",
                             list->count);
-    fold(list, first);
+    result = fold(list, first);
+    if (result < 0)
+        return tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for kernels");
     result = join_backward_stacks(list, first, diag);
     if (!result)
         list->tree_count = list->count;

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ids of what launches have in common. A cache line holds a key and the id of its name, between two
+ * counters that a writer changes: a reader who sees them differ goes the long way. A name's id
+ * holds in one process only: the owner in the key tells a forked child's from its parent's.
+ */
+#include "source/cuda/cuda.h"
+
+#include "agent.h"
+#include "base/text.h"
+#include "intern.h"
+#include "record.h"
+
+#define GEOMETRIES 1024u
+#define GEOMETRY_NAMES_MAX 200000u /* later ones stay unknown: kernels want names, too */
+#define CBIDS 2048u
+
+struct geometry_line {
+    _Atomic uint32_t writing; /* odd while somebody writes */
+    uint32_t owner, id;
+    struct tp_cuda_geometry key;
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct geometry_line) == 64, "one line");
+
+static struct geometry_line geometries[GEOMETRIES];
+static _Atomic uint32_t geometry_names;
+
+uint32_t tp_cuda_names_owner(void)
+{
+    uint32_t owner = 0;
+
+    if (tp_agent.live)
+        memcpy(&owner, tp_agent.live->uuid, sizeof(owner));
+    return owner;
+}
+
+static uint32_t make_geometry(const struct tp_cuda_geometry *g)
+{
+    char buffer[256];
+    struct tp_text text;
+
+    if (atomic_load_explicit(&geometry_names, memory_order_relaxed) >= GEOMETRY_NAMES_MAX)
+        return TP_NAME_NONE;
+    tp_text_init(&text, buffer, sizeof(buffer));
+    tp_text_format(&text, "[[%u,%u,%u],[%u,%u,%u],%i,%u,%u,%u", g->grid[0], g->grid[1], g->grid[2],
+                   g->block[0], g->block[1], g->block[2], g->registers, g->static_shared,
+                   g->dynamic_shared, g->local_per_thread);
+    if (g->cluster[0])
+        tp_text_format(&text, ",[%u,%u,%u]", g->cluster[0], g->cluster[1], g->cluster[2]);
+    tp_text_char(&text, ']');
+    return tp_intern(TP_NAME_GEOMETRY, buffer, text.used);
+}
+
+static uint32_t geometry_hash(const struct tp_cuda_geometry *g)
+{
+    uint64_t words[sizeof(*g) / 8], hash = (uint32_t)g->registers;
+
+    memcpy(words, g, sizeof(words));
+    for (unsigned i = 0; i < sizeof(words) / 8; i++)
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 48) % GEOMETRIES;
+}
+
+uint32_t tp_cuda_geometry_id(const struct tp_cuda_geometry *geometry)
+{
+    struct geometry_line *line = &geometries[geometry_hash(geometry)];
+    uint32_t owner = tp_cuda_names_owner();
+    uint32_t before = atomic_load_explicit(&line->writing, memory_order_acquire);
+
+    if (tp_likely(!(before & 1) && line->owner == owner &&
+                  !memcmp(&line->key, geometry, sizeof(*geometry)))) {
+        uint32_t id = line->id;
+        atomic_thread_fence(memory_order_acquire);
+        if (tp_likely(atomic_load_explicit(&line->writing, memory_order_relaxed) == before))
+            return id;
+    }
+    uint32_t id = make_geometry(geometry);
+    owner = tp_cuda_names_owner();
+    if (id < TP_NAME_FIRST || before & 1 ||
+        !atomic_compare_exchange_strong(&line->writing, &before, before + 1))
+        return id;
+    atomic_fetch_add_explicit(&geometry_names, 1, memory_order_relaxed);
+    line->owner = owner;
+    line->id = id;
+    line->key = *geometry;
+    atomic_store_explicit(&line->writing, before + 2, memory_order_release);
+    return id;
+}
+
+/* --- API functions */
+
+static struct {
+    _Atomic uint64_t ids[CBIDS]; /* owner << 32 | id */
+} api_names[3];
+
+/* "_v" and four digits or more: the CUDA version in which a function got its meaning. */
+static size_t without_version(const char *name, size_t size)
+{
+    size_t digits = size;
+
+    while (digits && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+        digits--;
+    if (size - digits >= 4 && digits >= 2 && name[digits - 1] == 'v' && name[digits - 2] == '_')
+        return digits - 2;
+    return size;
+}
+
+size_t tp_cuda_api_plain_name(const char *name, char *ret_plain, size_t size)
+{
+    size_t length = without_version(name, strlen(name));
+
+    if (length > 5 &&
+        (!memcmp(name + length - 5, "_ptsz", 5) || !memcmp(name + length - 5, "_ptds", 5)))
+        length -= 5;
+    if (length >= size)
+        return 0;
+    memcpy(ret_plain, name, length);
+    ret_plain[length] = '\0';
+    return length;
+}
+
+static uint32_t make_api_name(uint32_t domain, uint32_t cbid)
+{
+    const char *name = NULL;
+    char plain[128];
+    struct tp_text text;
+
+    if (!tp_cuda.cupti.GetCallbackName ||
+        tp_cuda.cupti.GetCallbackName(domain, cbid, &name) != TP_CUPTI_SUCCESS || !name ||
+        !tp_cuda_api_plain_name(name, plain, sizeof(plain))) {
+        tp_text_init(&text, plain, sizeof(plain));
+        tp_text_format(&text, "%s call %u", domain == TP_CUPTI_DOMAIN_RUNTIME ? "cuda" : "cu",
+                       cbid);
+    }
+    return tp_intern(TP_NAME_TEXT, plain, strlen(plain));
+}
+
+uint32_t tp_cuda_api_id(uint32_t domain, uint32_t cbid)
+{
+    uint32_t owner = tp_cuda_names_owner();
+
+    if (tp_unlikely(domain > 2 || cbid >= CBIDS))
+        return make_api_name(domain, cbid);
+    uint64_t cached = atomic_load_explicit(&api_names[domain].ids[cbid], memory_order_relaxed);
+    if (tp_likely(cached >> 32 == owner && cached))
+        return (uint32_t)cached;
+    uint32_t id = make_api_name(domain, cbid);
+    owner = tp_cuda_names_owner();
+    if (id >= TP_NAME_FIRST && owner)
+        atomic_store_explicit(&api_names[domain].ids[cbid], (uint64_t)owner << 32 | id,
+                              memory_order_relaxed);
+    return id;
+}

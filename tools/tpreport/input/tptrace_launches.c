@@ -1,0 +1,960 @@
+/* SPDX-License-Identifier: MIT */
+#include "input/tptrace_launches.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/tptrace_history.h"
+#include "model/live_memory.h"
+
+#define PAGE_BITS 10
+#define PAGE_ENTRIES (1u << PAGE_BITS)
+#define PAGES 1024u               /* ids are kept for so many pages */
+#define STRAGGLERS_MAX (1u << 20) /* ... and so many that still wait for something */
+#define STRAGGLER_SLOTS (1u << 16)
+#define QUEUE_MAX (1u << 16) /* calls of one thread that wait for its records */
+#define NEAR 16              /* a call of the driver and the one of the runtime around it */
+#define HELD 64
+#define THREAD_SLOTS 1024u
+#define PATH_LEVELS_MAX 512u
+
+enum state { FREE, WAITING, PLACED, ALIAS };
+enum { SAW_CALL = 1, SAW_WORK = 2, LAUNCHES = 4 };
+
+/* What has come of one id that has no place yet. */
+struct wait {
+    const struct tp_stream_name *name; /* of the call */
+    int64_t start_ns, end_ns;
+    int64_t device_ns, memory, memory_ns;
+    uint64_t works, memories;
+    struct thread *thread; /* in whose queue it is; NULL none */
+    struct wait *previous, *next;
+    uint32_t correlation, tid;
+    bool has_call;
+};
+
+struct entry {
+    union {
+        struct wait *wait;
+        struct tp_launch_node *node; /* a reference */
+        uint64_t alias;              /* the id that it goes by */
+    };
+    uint8_t state, seen;
+};
+
+struct page {
+    uint32_t number; /* of the ids */
+    bool is_used;
+    struct entry entries[PAGE_ENTRIES];
+};
+
+struct straggler {
+    struct straggler *next;
+    uint32_t correlation;
+    struct entry entry;
+};
+
+/* Calls of one thread: which of the driver's are made by the runtime? */
+struct caller {
+    uint32_t tid;
+    struct {
+        int64_t start_ns, end_ns;
+        uint32_t correlation;
+    } runtime[NEAR];
+    unsigned runtime_at;
+    struct tptrace_activity held[HELD]; /* of the driver */
+    unsigned held_count;
+    struct caller *next;
+};
+
+/* Ranges of one track, and the calls that wait for them. */
+struct thread {
+    uint32_t tid;
+    uint64_t ordinal;
+    int64_t reached_ns; /* its records have been read up to here */
+    struct tptrace_history history;
+    struct wait *first, *last;
+    size_t queued;
+    struct tp_stream *stream;
+    struct thread *next;
+};
+
+struct tptrace_launches {
+    bool by_shapes;
+    struct tp_launch_tree tree;
+    struct page *pages[PAGES];
+    struct straggler *stragglers[STRAGGLER_SLOTS];
+    size_t straggler_count;
+    struct caller *callers[THREAD_SLOTS];
+    struct thread *threads[THREAD_SLOTS];
+    struct tp_live_memory live;
+    struct wait *spare;
+    struct tptrace_cuda_totals totals;
+};
+
+struct tptrace_launches *tptrace_launches_create(bool by_shapes)
+{
+    struct tptrace_launches *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return NULL;
+    l->by_shapes = by_shapes;
+    l->tree.root.references = 1;
+    return l;
+}
+
+/* ---- waiting ---- */
+
+static struct wait *new_wait(struct tptrace_launches *l, uint32_t correlation)
+{
+    struct wait *wait = l->spare;
+
+    if (wait)
+        l->spare = wait->next;
+    else
+        wait = malloc(sizeof(*wait));
+    if (wait)
+        *wait = (struct wait){.correlation = correlation};
+    return wait;
+}
+
+static void leave_queue(struct wait *wait)
+{
+    struct thread *thread = wait->thread;
+
+    if (!thread)
+        return;
+    if (wait->previous)
+        wait->previous->next = wait->next;
+    else
+        thread->first = wait->next;
+    if (wait->next)
+        wait->next->previous = wait->previous;
+    else
+        thread->last = wait->previous;
+    thread->queued--;
+    wait->thread = NULL;
+}
+
+static void free_wait(struct tptrace_launches *l, struct wait *wait)
+{
+    leave_queue(wait);
+    wait->next = l->spare;
+    l->spare = wait;
+}
+
+/* ---- entries by id ---- */
+
+static struct straggler **straggler_slot(struct tptrace_launches *l, uint32_t correlation)
+{
+    struct straggler **slot = &l->stragglers[correlation * 0x9e3779b1u >> 16];
+
+    while (*slot && (*slot)->correlation != correlation)
+        slot = &(*slot)->next;
+    return slot;
+}
+
+static struct straggler *keep_straggler(struct tptrace_launches *l, uint32_t correlation)
+{
+    struct straggler **slot = straggler_slot(l, correlation);
+
+    if (!*slot) {
+        *slot = calloc(1, sizeof(**slot));
+        if (*slot) {
+            (*slot)->correlation = correlation;
+            l->straggler_count++;
+        }
+    }
+    return *slot;
+}
+
+/* May something for it still come? */
+static bool still_waits(const struct entry *entry)
+{
+    if (entry->state == WAITING)
+        return true;
+    if (entry->state != PLACED || entry->seen & SAW_WORK)
+        return false;
+    return !(entry->seen & SAW_CALL) || entry->seen & LAUNCHES;
+}
+
+static void forget(struct tptrace_launches *l, struct entry *entry)
+{
+    if (entry->state == PLACED)
+        tp_launch_release(&l->tree, entry->node);
+    entry->state = FREE;
+}
+
+/* The page's ids are long past. */
+static int retire(struct tptrace_launches *l, struct page *page)
+{
+    for (uint32_t i = 0; i < PAGE_ENTRIES; i++) {
+        struct entry *entry = &page->entries[i];
+        bool keep =
+            still_waits(entry) && (entry->state == WAITING || l->straggler_count < STRAGGLERS_MAX);
+        if (keep) {
+            struct straggler *straggler = keep_straggler(l, page->number << PAGE_BITS | i);
+            if (!straggler)
+                return -ENOMEM;
+            straggler->entry = *entry;
+        } else {
+            forget(l, entry);
+        }
+    }
+    memset(page->entries, 0, sizeof(page->entries));
+    return 0;
+}
+
+/* The entry of an id, made if it is new; NULL without memory. */
+static struct entry *find_entry(struct tptrace_launches *l, uint32_t correlation)
+{
+    uint32_t number = correlation >> PAGE_BITS;
+    struct page **place = &l->pages[number % PAGES];
+    struct straggler *straggler;
+
+    if (*place && (*place)->is_used && (*place)->number == number)
+        return &(*place)->entries[correlation % PAGE_ENTRIES];
+    if (!*place)
+        *place = calloc(1, sizeof(**place));
+    if (!*place)
+        return NULL;
+    if ((*place)->is_used && (int32_t)((number - (*place)->number) << PAGE_BITS) < 0) {
+        straggler = keep_straggler(l, correlation); /* a late one */
+        return straggler ? &straggler->entry : NULL;
+    }
+    if ((*place)->is_used && retire(l, *place))
+        return NULL;
+    (*place)->number = number;
+    (*place)->is_used = true;
+    return &(*place)->entries[correlation % PAGE_ENTRIES];
+}
+
+/* ... or of the id that it goes by. */
+static struct entry *find_followed(struct tptrace_launches *l, uint32_t correlation)
+{
+    struct entry *entry = find_entry(l, correlation);
+
+    for (int hops = 0; entry && entry->state == ALIAS && hops < 4; hops++)
+        entry = find_entry(l, (uint32_t)entry->alias);
+    return entry;
+}
+
+static struct tp_launch_node *node_of(struct tptrace_launches *l, struct entry *entry)
+{
+    return tp_launch_find(&l->tree, &entry->node);
+}
+
+static struct wait *wait_of(struct tptrace_launches *l, struct entry *entry, uint32_t correlation)
+{
+    if (entry->state == FREE) {
+        entry->wait = new_wait(l, correlation);
+        if (!entry->wait)
+            return NULL;
+        entry->state = WAITING;
+    }
+    return entry->wait;
+}
+
+/* ---- what is known goes to its node ---- */
+
+static int tell_call(const struct wait *wait, bool has_parent,
+                     const struct tptrace_launch_sink *sink)
+{
+    struct tptrace_activity call = {.name = wait->name,
+                                    .start_ns = wait->start_ns,
+                                    .end_ns = wait->end_ns,
+                                    .thread = wait->tid,
+                                    .kind = TP_EVENT_CUDA_API,
+                                    .has_time = true};
+
+    return sink->call(sink->context, &call, has_parent);
+}
+
+static void add_call(struct tptrace_launches *l, struct tp_launch_node *node, int64_t length_ns)
+{
+    if (node != &l->tree.root)
+        node->sums.calls_ns += length_ns;
+}
+
+static int add_memory(struct tptrace_launches *l, struct tp_launch_node *node, int64_t ns,
+                      int64_t bytes, uint64_t count, const struct tptrace_launch_sink *sink)
+{
+    if (node == &l->tree.root)
+        return sink->memory(sink->context, ns, bytes, count);
+    node->sums.memory = (int64_t)((uint64_t)node->sums.memory + (uint64_t)bytes);
+    return 0;
+}
+
+/* A wait is over. */
+static int settle(struct tptrace_launches *l, struct wait *wait, struct tp_launch_node *node,
+                  const struct tptrace_launch_sink *sink)
+{
+    int error = 0;
+
+    node->sums.device_ns += wait->device_ns;
+    if (wait->memories)
+        error = add_memory(l, node, wait->memory_ns, wait->memory, wait->memories, sink);
+    if (!error && wait->has_call) {
+        add_call(l, node, wait->end_ns - wait->start_ns);
+        error = tell_call(wait, node != &l->tree.root, sink);
+    }
+    return error;
+}
+
+static struct tp_launch_key key_of(const struct tptrace_launches *l,
+                                   const struct tp_stream_range *range)
+{
+    bool op = tp_slot_kind(range->record) == TP_EVENT_OP_BEGIN;
+
+    return (struct tp_launch_key){.name = range->name,
+                                  .shapes = op && l->by_shapes ? (uint32_t)range->record[6] : 0,
+                                  .kind = (uint8_t)tp_slot_kind(range->record),
+                                  .scope = op ? (uint8_t)range->record[7] : 0};
+}
+
+static struct tp_launch_node *noted(struct tptrace_launches *l, const struct tp_stream_range *range,
+                                    void **note)
+{
+    if (!*note) {
+        struct tp_launch_key key = key_of(l, range);
+        *note = tp_launch_open(&l->tree, &key);
+    }
+    return *note;
+}
+
+/* The node of a stream's innermost range, or the root. */
+static struct tp_launch_node *node_here(struct tptrace_launches *l, const struct tp_stream *stream)
+{
+    const struct tp_stream_range *range;
+    void **note;
+
+    return tp_stream_top(stream, &range, &note) ? noted(l, range, note) : &l->tree.root;
+}
+
+int tptrace_launches_place(struct tptrace_launches *l, const struct tptrace_source *source,
+                           struct tp_stream *stream, uint32_t correlation,
+                           const struct tptrace_launch_sink *sink)
+{
+    struct tp_launch_node *node = node_here(l, stream);
+    struct entry *entry = node ? find_entry(l, correlation) : NULL;
+    int error = 0;
+
+    (void)source;
+    if (!entry)
+        return -ENOMEM;
+    if (entry->state == PLACED)
+        return tp_stream_add_call(stream);
+    if (entry->state == WAITING) {
+        struct wait *wait = entry->wait;
+        error = settle(l, wait, node, sink);
+        entry->seen |= wait->works ? SAW_WORK : 0;
+        free_wait(l, wait);
+    }
+    entry->state = PLACED;
+    entry->node = tp_launch_hold(node);
+    return error ? error : tp_stream_add_call(stream);
+}
+
+int tptrace_launches_merge(struct tptrace_launches *l, const struct tp_stream_range *into,
+                           void **into_note, void *note, bool fold)
+{
+    struct tp_launch_node *parent = into ? noted(l, into, into_note) : &l->tree.root;
+
+    if (!parent)
+        return -ENOMEM;
+    if (fold)
+        tp_launch_fold(&l->tree, parent, note);
+    else
+        tp_launch_adopt(&l->tree, parent, note);
+    return 0;
+}
+
+/* ---- calls without a place: by thread and time ---- */
+
+static struct thread *find_thread(struct tptrace_launches *l, const struct tptrace_source *source,
+                                  struct tp_stream *stream)
+{
+    struct thread **slot = &l->threads[source->track->tid % THREAD_SLOTS], *thread;
+
+    if (*source->note)
+        return *source->note;
+    thread = calloc(1, sizeof(*thread));
+    if (!thread)
+        return NULL;
+    thread->tid = source->track->tid;
+    thread->ordinal = source->ordinal;
+    thread->reached_ns = INT64_MIN;
+    thread->stream = stream;
+    thread->next = *slot;
+    *slot = thread;
+    *source->note = thread;
+    return thread;
+}
+
+/* The track of a thread that had a range begun by then, else any; NULL when it left no records. */
+static struct thread *thread_at(const struct tptrace_launches *l, uint32_t tid, int64_t ns)
+{
+    struct thread *any = NULL;
+
+    for (struct thread *t = l->threads[tid % THREAD_SLOTS]; t; t = t->next) {
+        if (t->tid != tid)
+            continue;
+        if (tptrace_history_covers(&t->history, ns))
+            return t;
+        any = any && any->ordinal < t->ordinal ? any : t;
+    }
+    return any;
+}
+
+/* The node of a range that is found: below the one of the innermost range of its path that is still
+ * open, whose own place in the tree is found when it ends. Beyond PATH_LEVELS_MAX levels the
+ * outermost ones go without. */
+static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const struct thread *thread,
+                                           uint64_t sequence)
+{
+    struct tp_launch_key keys[PATH_LEVELS_MAX];
+    struct tp_launch_node *node = &l->tree.root;
+    const struct tp_stream_range *range;
+    unsigned depth = 0;
+    void **note;
+
+    while (sequence && depth < PATH_LEVELS_MAX) {
+        if (tp_stream_find(thread->stream, sequence, &range, &note)) {
+            node = noted(l, range, note);
+            break;
+        }
+        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence))
+            break;
+        depth++;
+    }
+    while (depth && node)
+        node = tp_launch_child(&l->tree, node, &keys[--depth]);
+    return node;
+}
+
+/* Return: 1 done, 0 it is too early to tell, negative. */
+static int try_by_time(struct tptrace_launches *l, struct wait *wait, bool final,
+                       const struct tptrace_launch_sink *sink)
+{
+    const struct thread *thread = wait->thread;
+    struct tp_launch_node *node = &l->tree.root;
+    uint64_t sequence;
+
+    if (!final && (thread->reached_ns <= wait->end_ns))
+        return 0;
+    enum tptrace_found found = tptrace_history_find(&thread->history, thread->stream,
+                                                    wait->start_ns, wait->end_ns, &sequence);
+    if (found == TPTRACE_FOUND)
+        node = node_of_path(l, thread, sequence);
+    if (!node)
+        return -ENOMEM;
+    l->totals.late_calls += found == TPTRACE_FORGOTTEN;
+    int error = settle(l, wait, node, sink);
+    if (wait->correlation) {
+        struct entry *entry = find_entry(l, wait->correlation);
+        if (!entry)
+            return -ENOMEM;
+        if (entry->state == WAITING && entry->wait == wait) {
+            entry->state = PLACED;
+            entry->seen |= wait->works ? SAW_WORK : 0;
+            entry->node = tp_launch_hold(node);
+        }
+    }
+    free_wait(l, wait);
+    return error ? error : 1;
+}
+
+static int try_queue(struct tptrace_launches *l, struct thread *thread, bool final,
+                     const struct tptrace_launch_sink *sink)
+{
+    int result = 0;
+
+    for (struct wait *wait = thread->first, *next; wait && result >= 0; wait = next) {
+        next = wait->next;
+        result = try_by_time(l, wait, final || thread->queued > QUEUE_MAX, sink);
+    }
+    return result < 0 ? result : 0;
+}
+
+static int queue_call(struct tptrace_launches *l, struct wait *wait,
+                      const struct tptrace_launch_sink *sink)
+{
+    struct thread *thread = thread_at(l, wait->tid, wait->start_ns);
+
+    if (!thread) { /* it may begin to write later */
+        struct thread **slot = &l->threads[wait->tid % THREAD_SLOTS];
+        thread = calloc(1, sizeof(*thread));
+        if (!thread)
+            return -ENOMEM;
+        *thread = (struct thread){.tid = wait->tid, .ordinal = UINT64_MAX, .next = *slot};
+        thread->reached_ns = INT64_MIN;
+        *slot = thread;
+    }
+    wait->thread = thread;
+    wait->next = NULL;
+    wait->previous = thread->last;
+    if (thread->last)
+        thread->last->next = wait;
+    else
+        thread->first = wait;
+    thread->last = wait;
+    thread->queued++;
+    return thread->queued > QUEUE_MAX ? try_queue(l, thread, false, sink) : 0;
+}
+
+/* ---- calls ---- */
+
+static int accept_call(struct tptrace_launches *l, const struct tptrace_activity *call,
+                       const struct tptrace_launch_sink *sink)
+{
+    struct entry *entry = call->correlation ? find_entry(l, call->correlation) : NULL;
+    struct wait *wait;
+
+    if (call->correlation && !entry)
+        return -ENOMEM;
+    l->totals.activities++;
+    if (entry) {
+        entry->seen |= SAW_CALL | (call->name->launches ? LAUNCHES : 0);
+        if (entry->state == PLACED) {
+            struct tp_launch_node *node = node_of(l, entry);
+            add_call(l, node, call->end_ns - call->start_ns);
+            return sink->call(sink->context, call, node != &l->tree.root);
+        }
+    }
+    wait = entry && entry->state != ALIAS ? wait_of(l, entry, call->correlation) : new_wait(l, 0);
+    if (!wait)
+        return -ENOMEM;
+    if (wait->has_call) /* two calls of one id, the other one was told */
+        wait = new_wait(l, 0);
+    if (!wait)
+        return -ENOMEM;
+    wait->name = call->name;
+    wait->start_ns = call->start_ns;
+    wait->end_ns = call->end_ns;
+    wait->tid = call->thread;
+    wait->has_call = true;
+    return queue_call(l, wait, sink);
+}
+
+static struct caller *find_caller(struct tptrace_launches *l, uint32_t tid)
+{
+    struct caller **slot = &l->callers[tid % THREAD_SLOTS];
+
+    for (struct caller *c = *slot; c; c = c->next) {
+        if (c->tid == tid)
+            return c;
+    }
+    struct caller *caller = calloc(1, sizeof(*caller));
+    if (!caller)
+        return NULL;
+    caller->tid = tid;
+    for (unsigned i = 0; i < NEAR; i++)
+        caller->runtime[i].end_ns = INT64_MIN;
+    caller->next = *slot;
+    return *slot = caller;
+}
+
+/* What bears the driver's id belongs to the runtime's call. */
+static int make_alias(struct tptrace_launches *l, uint32_t correlation, uint32_t goes_by,
+                      const struct tptrace_launch_sink *sink)
+{
+    struct entry *inner = correlation != goes_by && correlation ? find_entry(l, correlation) : NULL;
+
+    l->totals.inner_calls++;
+    if (!inner)
+        return 0;
+    if (inner->state == PLACED || inner->state == ALIAS)
+        return 0;
+    struct wait *wait = inner->state == WAITING ? inner->wait : NULL;
+    inner->state = ALIAS;
+    inner->alias = goes_by;
+    if (!wait)
+        return 0;
+    struct entry *outer = find_entry(l, goes_by);
+    int error = outer ? 0 : -ENOMEM;
+    if (!error && outer->state == PLACED) {
+        outer->seen |= wait->works ? SAW_WORK : 0;
+        error = settle(l, wait, node_of(l, outer), sink);
+    } else if (!error) {
+        struct wait *into = wait_of(l, outer, goes_by);
+        if (!into)
+            return -ENOMEM;
+        into->device_ns += wait->device_ns;
+        into->works += wait->works;
+        into->memory += wait->memory;
+        into->memory_ns = into->memories ? into->memory_ns : wait->memory_ns;
+        into->memories += wait->memories;
+    }
+    free_wait(l, wait);
+    return error;
+}
+
+static int take_runtime(struct tptrace_launches *l, struct caller *caller,
+                        const struct tptrace_activity *call, const struct tptrace_launch_sink *sink)
+{
+    unsigned looked = 0;
+    int error = 0;
+
+    for (unsigned i = caller->held_count; i-- > 0 && looked < NEAR && !error; looked++) {
+        const struct tptrace_activity *inner = &caller->held[i];
+        if (inner->start_ns < call->start_ns || inner->end_ns > call->end_ns)
+            continue;
+        error = make_alias(l, inner->correlation, call->correlation, sink);
+        memmove(&caller->held[i], &caller->held[i + 1],
+                (--caller->held_count - i) * sizeof(*inner));
+    }
+    unsigned at = caller->runtime_at++ % NEAR;
+    caller->runtime[at].start_ns = call->start_ns;
+    caller->runtime[at].end_ns = call->end_ns;
+    caller->runtime[at].correlation = call->correlation;
+    return error ? error : accept_call(l, call, sink);
+}
+
+static int take_driver(struct tptrace_launches *l, struct caller *caller,
+                       const struct tptrace_activity *call, const struct tptrace_launch_sink *sink)
+{
+    int error = 0;
+
+    for (unsigned i = 0; i < NEAR; i++) {
+        if (caller->runtime[i].start_ns <= call->start_ns &&
+            caller->runtime[i].end_ns >= call->end_ns)
+            return make_alias(l, call->correlation, caller->runtime[i].correlation, sink);
+    }
+    if (caller->held_count == HELD) {
+        error = accept_call(l, &caller->held[0], sink);
+        memmove(&caller->held[0], &caller->held[1], (HELD - 1) * sizeof(caller->held[0]));
+        caller->held_count--;
+    }
+    caller->held[caller->held_count++] = *call;
+    return error;
+}
+
+int tptrace_launches_call(struct tptrace_launches *l, const struct tptrace_activity *call,
+                          const struct tptrace_launch_sink *sink)
+{
+    struct caller *caller;
+
+    if (!call->has_time) {
+        tptrace_launches_other(l, call);
+        return 0;
+    }
+    caller = find_caller(l, call->thread);
+    if (!caller)
+        return -ENOMEM;
+    return call->is_driver ? take_driver(l, caller, call, sink)
+                           : take_runtime(l, caller, call, sink);
+}
+
+/* ---- work and memory ---- */
+
+void tptrace_launches_other(struct tptrace_launches *l, const struct tptrace_activity *activity)
+{
+    l->totals.activities++;
+    l->totals.without_time += !activity->has_time;
+}
+
+int tptrace_launches_work(struct tptrace_launches *l, const struct tptrace_activity *work)
+{
+    uint32_t correlation = work->correlation;
+    struct entry *entry = correlation ? find_followed(l, correlation) : NULL;
+    int64_t length_ns = work->end_ns - work->start_ns;
+
+    tptrace_launches_other(l, work);
+    if (!work->has_time) {
+        if (entry && entry->state == PLACED)
+            entry->seen |= SAW_WORK;
+        return correlation && !entry ? -ENOMEM : 0;
+    }
+    l->totals.has_device_work = true;
+    if (!correlation) {
+        l->totals.without_launch++;
+        l->totals.without_launch_ns += length_ns;
+        return 0;
+    }
+    if (!entry)
+        return -ENOMEM;
+    if (entry->state == PLACED) {
+        entry->seen |= SAW_WORK;
+        node_of(l, entry)->sums.device_ns += length_ns;
+        return 0;
+    }
+    struct wait *wait = wait_of(l, entry, correlation);
+    if (!wait)
+        return -ENOMEM;
+    wait->device_ns += length_ns;
+    wait->works++;
+    return 0;
+}
+
+/* Bytes with their sign. */
+static int measure(struct tptrace_launches *l, const struct tptrace_cuda_memory *memory, int64_t ns,
+                   int64_t *ret_bytes)
+{
+    struct tp_live_block block = {.address = memory->address,
+                                  .space = (memory->flags & TPTRACE_MEMORY_PHYSICAL) != 0,
+                                  .bytes = memory->bytes,
+                                  .ns = ns},
+                         before;
+
+    if (!memory->is_free) {
+        *ret_bytes = (int64_t)memory->bytes;
+        return tp_live_memory_put(&l->live, &block, &before);
+    }
+    bool found = tp_live_memory_take(&l->live, block.space, block.address, &before);
+    uint64_t bytes = memory->bytes ? memory->bytes : found ? before.bytes : 0;
+    *ret_bytes = -(int64_t)bytes;
+    l->totals.unknown_sizes += !bytes && memory->flags & TPTRACE_MEMORY_NO_SIZE;
+    return 0;
+}
+
+int tptrace_launches_memory(struct tptrace_launches *l, const struct tptrace_source *source,
+                            const struct tptrace_cuda_memory *memory, int64_t ns,
+                            struct tp_stream *stream, const struct tptrace_launch_sink *sink)
+{
+    int64_t bytes;
+
+    (void)source;
+    if (!memory->is_device)
+        return 0;
+    int error = measure(l, memory, ns, &bytes);
+    l->totals.has_memory = true;
+    if (error)
+        return error;
+    if (memory->flags & TPTRACE_MEMORY_HERE) {
+        struct tp_launch_node *node = node_here(l, stream);
+        return node ? add_memory(l, node, ns, bytes, 1, sink) : -ENOMEM;
+    }
+    if (!memory->correlation)
+        return sink->memory(sink->context, ns, bytes, 1);
+    struct entry *entry = find_followed(l, memory->correlation);
+    if (!entry)
+        return -ENOMEM;
+    if (entry->state == PLACED)
+        return add_memory(l, node_of(l, entry), ns, bytes, 1, sink);
+    struct wait *wait = wait_of(l, entry, memory->correlation);
+    if (!wait)
+        return -ENOMEM;
+    if (!wait->memories || ns < wait->memory_ns)
+        wait->memory_ns = ns;
+    wait->memory += bytes;
+    wait->memories++;
+    return 0;
+}
+
+/* ---- watching ---- */
+
+void tptrace_launches_begun(struct tptrace_launches *l, const struct tptrace_source *source,
+                            struct tp_stream *stream, const struct tp_stream_range *range)
+{
+    struct thread *thread = find_thread(l, source, stream);
+    struct tp_launch_key key = key_of(l, range);
+
+    if (thread)
+        l->tree.failed |= tptrace_history_begin(&thread->history, range, &key) != 0;
+    else
+        l->tree.failed = true;
+}
+
+void tptrace_launches_ended(struct tptrace_launches *l, const struct tptrace_source *source,
+                            const struct tp_stream_range *range)
+{
+    struct thread *thread = *source->note;
+
+    (void)l;
+    if (thread)
+        tptrace_history_end(&thread->history, range);
+}
+
+void tptrace_launches_folded(struct tptrace_launches *l, const struct tptrace_source *source,
+                             const struct tp_stream_range *range,
+                             const struct tp_stream_range *parent)
+{
+    struct thread *thread = *source->note;
+
+    (void)l;
+    if (thread)
+        tptrace_history_fold(&thread->history, range->sequence, parent->sequence);
+}
+
+static int tell_path(void *context, const struct tp_launch_key *key,
+                     const struct tp_launch_sums *own, const struct tp_launch_sums *total)
+{
+    const struct tptrace_launch_sink *sink = context;
+
+    return sink->path(sink->context, key, own, total);
+}
+
+int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_source *source,
+                          struct tp_stream *stream, const struct tptrace_launch_sink *sink)
+{
+    struct thread *thread = find_thread(l, source, stream);
+    size_t cursor = 0;
+
+    if (!thread)
+        return -ENOMEM;
+    for (struct thread *t = l->threads[thread->tid % THREAD_SLOTS]; t; t = t->next) {
+        if (t->tid != thread->tid || t->ordinal != UINT64_MAX)
+            continue;
+        while (t->first) { /* they came before the thread's first records */
+            struct wait *wait = t->first;
+            leave_queue(wait);
+            int error = queue_call(l, wait, sink);
+            if (error)
+                return error;
+            if (wait->thread == t) /* it began too late for them */
+                break;
+        }
+    }
+    thread->reached_ns = tp_clock_ns(&source->process->clock, &cursor, stream->ticks);
+    int error = thread->first ? try_queue(l, thread, false, sink) : 0;
+    if (!error && tp_launch_tree_is_full(&l->tree))
+        error = tp_launch_tree_tell(&l->tree, tell_path, (void *)(uintptr_t)sink);
+    return error;
+}
+
+/* ---- the end ---- */
+
+static int settle_unplaced(struct tptrace_launches *l, struct wait *wait,
+                           const struct tptrace_launch_sink *sink)
+{
+    if (wait->works) {
+        l->totals.without_launch += wait->works;
+        l->totals.without_launch_ns += wait->device_ns;
+    }
+    return wait->memories
+               ? sink->memory(sink->context, wait->memory_ns, wait->memory, wait->memories)
+               : 0;
+}
+
+static int settle_entry(struct tptrace_launches *l, struct entry *entry,
+                        const struct tptrace_launch_sink *sink)
+{
+    int error = 0;
+
+    if (entry->state == WAITING) {
+        error = settle_unplaced(l, entry->wait, sink);
+        free_wait(l, entry->wait);
+        entry->state = FREE;
+    }
+    forget(l, entry);
+    return error;
+}
+
+static int settle_calls(struct tptrace_launches *l, const struct tptrace_launch_sink *sink)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < THREAD_SLOTS && !error; i++) {
+        for (struct caller *c = l->callers[i]; c && !error; c = c->next) {
+            for (unsigned k = 0; k < c->held_count && !error; k++)
+                error = accept_call(l, &c->held[k], sink);
+        }
+    }
+    for (size_t i = 0; i < THREAD_SLOTS && !error; i++) {
+        for (struct thread *t = l->threads[i]; t && !error; t = t->next)
+            error = try_queue(l, t, true, sink);
+    }
+    return error;
+}
+
+static int settle_entries(struct tptrace_launches *l, const struct tptrace_launch_sink *sink)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < PAGES && !error; i++) {
+        for (uint32_t k = 0; l->pages[i] && k < PAGE_ENTRIES && !error; k++)
+            error = settle_entry(l, &l->pages[i]->entries[k], sink);
+    }
+    for (size_t i = 0; i < STRAGGLER_SLOTS && !error; i++) {
+        for (struct straggler *s = l->stragglers[i]; s && !error; s = s->next)
+            error = settle_entry(l, &s->entry, sink);
+    }
+    return error;
+}
+
+/* After an error. A call's is in a queue, too, and goes there. */
+static void drop_wait(struct tptrace_launches *l, struct entry *entry)
+{
+    if (entry->state == WAITING && !entry->wait->thread)
+        free_wait(l, entry->wait);
+}
+
+static void start_anew(struct tptrace_launches *l)
+{
+    for (size_t i = 0; i < PAGES; i++) {
+        for (uint32_t k = 0; l->pages[i] && k < PAGE_ENTRIES; k++)
+            drop_wait(l, &l->pages[i]->entries[k]);
+        free(l->pages[i]);
+        l->pages[i] = NULL;
+    }
+    for (size_t i = 0; i < STRAGGLER_SLOTS; i++) {
+        for (struct straggler *s = l->stragglers[i], *next; s; s = next) {
+            next = s->next;
+            drop_wait(l, &s->entry);
+            free(s);
+        }
+        l->stragglers[i] = NULL;
+    }
+    for (size_t i = 0; i < THREAD_SLOTS; i++) {
+        for (struct caller *c = l->callers[i], *next; c; c = next) {
+            next = c->next;
+            free(c);
+        }
+        for (struct thread *t = l->threads[i], *next; t; t = next) {
+            next = t->next;
+            while (t->first)
+                free_wait(l, t->first);
+            tptrace_history_fini(&t->history);
+            free(t);
+        }
+        l->callers[i] = NULL;
+        l->threads[i] = NULL;
+    }
+    l->straggler_count = 0;
+    tp_live_memory_fini(&l->live);
+    tp_launch_tree_fini(&l->tree);
+    l->tree.root.references = 1;
+    l->totals = (struct tptrace_cuda_totals){0};
+}
+
+static void add_totals(struct tptrace_cuda_totals *into, const struct tptrace_cuda_totals *from)
+{
+    into->activities += from->activities;
+    into->without_time += from->without_time;
+    into->without_launch += from->without_launch;
+    into->without_launch_ns += from->without_launch_ns;
+    into->inner_calls += from->inner_calls;
+    into->late_calls += from->late_calls;
+    into->unknown_sizes += from->unknown_sizes;
+    into->has_device_work |= from->has_device_work;
+    into->has_memory |= from->has_memory;
+}
+
+int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_totals *totals,
+                            const struct tptrace_launch_sink *sink)
+{
+    int error = settle_calls(l, sink);
+
+    if (!error)
+        error = settle_entries(l, sink);
+    if (!error && l->tree.failed)
+        error = -ENOMEM;
+    if (!error)
+        error = tp_launch_tree_tell(&l->tree, tell_path, (void *)(uintptr_t)sink);
+    add_totals(totals, &l->totals);
+    start_anew(l);
+    return error;
+}
+
+void tptrace_launches_destroy(struct tptrace_launches *l)
+{
+    if (!l)
+        return;
+    start_anew(l);
+    for (struct wait *wait = l->spare, *next; wait; wait = next) {
+        next = wait->next;
+        free(wait);
+    }
+    free(l);
+}

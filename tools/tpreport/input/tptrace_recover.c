@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+#include "input/tptrace_recover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "input/tptrace_blocks.h"
+#include "input/tptrace_file.h"
+#include "input/tptrace_run.h"
+#include "trace/block.h"
+#include "trace/file.h"
+
+#define BLOCK_SLOTS (16u << 10)
+#define OPEN_ENTRIES (TP_BLOCK_OPEN_MAX / 2u)
+#define ENTRY_WORDS (2u * TP_SLOT_WORDS)
+#define NEW_NAME "recover.tmp"
+
+/* Ranges open behind the last slot that was replayed, outermost first. */
+struct open_ranges {
+    const struct tptrace_track *track; /* NULL: of none */
+    uint64_t next_slot;
+    uint32_t count, over[TP_CLASS_END];
+    uint64_t entries[OPEN_ENTRIES * ENTRY_WORDS];
+};
+
+struct recovery {
+    struct tptrace_process *process;
+    struct tp_diag *diag;
+    int meta_fd;
+
+    struct tptrace_piece *last; /* by ordinal of the track: its last block; slots 0 none */
+    size_t last_room;
+    struct open_ranges *open;
+    uint64_t compact[TP_BLOCK_OPEN_MAX * TP_SLOT_WORDS];
+
+    void *workspace;
+    struct tp_block_encoder *encoder;
+    struct tp_block_decoder *decoder;
+    void *bytes; /* of a block that is read */
+    size_t capacity;
+
+    int fd; /* of the segment that is made, -1 none */
+    uint32_t number;
+    uint64_t size;
+    struct tp_index_entry *entries;
+    uint32_t entry_count;
+    uint64_t slots;
+};
+
+static int fail(struct recovery *r, int error, const char *name)
+{
+    char path[TPTRACE_PATH_MAX];
+
+    tp_diag_fail(r->diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error));
+    return tp_diag_at(r->diag, tptrace_path(path, r->process->dir, name) ? r->process->dir : path);
+}
+
+/* ---- open ranges ---- */
+
+static void push(struct open_ranges *open, const uint64_t *record, const struct tp_kind_info *kind)
+{
+    if (open->over[kind->class_] || open->count == OPEN_ENTRIES) {
+        open->over[kind->class_]++;
+        return;
+    }
+    memcpy(open->entries + (size_t)open->count++ * ENTRY_WORDS, record,
+           kind->slots * (size_t)TP_SLOT_BYTES);
+}
+
+static void pop(struct open_ranges *open, unsigned class_)
+{
+    if (open->over[class_]) {
+        open->over[class_]--;
+        return;
+    }
+    for (uint32_t i = open->count; i-- > 0;) {
+        uint64_t *entry = open->entries + (size_t)i * ENTRY_WORDS;
+        if (tp_kinds[tp_slot_kind(entry)].class_ != class_)
+            continue;
+        open->count--;
+        memmove(entry, entry + ENTRY_WORDS,
+                (open->count - i) * ENTRY_WORDS * sizeof(*open->entries));
+        return;
+    }
+}
+
+static void replay(struct open_ranges *open, const uint64_t *slots, uint32_t count)
+{
+    for (uint32_t i = 0; i < count;) {
+        const uint64_t *record = slots + (size_t)i * TP_SLOT_WORDS;
+        const struct tp_kind_info *kind = &tp_kinds[tp_slot_kind(record)];
+        if (kind->role == TP_ROLE_BEGIN)
+            push(open, record, kind);
+        else if (kind->role == TP_ROLE_END)
+            pop(open, kind->class_);
+        i += kind->slots;
+    }
+}
+
+static uint32_t compact_open(struct recovery *r)
+{
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < r->open->count; i++) {
+        const uint64_t *entry = r->open->entries + (size_t)i * ENTRY_WORDS;
+        unsigned slots = tp_kind_slots(tp_slot_kind(entry));
+        memcpy(r->compact + (size_t)used * TP_SLOT_WORDS, entry, slots * (size_t)TP_SLOT_BYTES);
+        used += slots;
+    }
+    return used;
+}
+
+/* What was open at the start of @piece: behind the block before it, if nothing is missing between.
+ */
+static int find_open(struct recovery *r, const struct tptrace_piece *piece)
+{
+    const struct tptrace_piece *before = &r->last[piece->track->ordinal];
+    struct tp_block block;
+
+    if (r->open->track == piece->track && r->open->next_slot == piece->first_slot)
+        return 0;
+    memset(r->open, 0, offsetof(struct open_ranges, entries));
+    if (!before->slots || before->first_slot + before->slots != piece->first_slot)
+        return 0;
+    int64_t n = tptrace_process_read_piece(r->process, before, &r->bytes, &r->capacity, r->diag);
+    if (n == -ENOMEM)
+        return (int)n;
+    if (n < 0 || tp_block_decode(r->decoder, r->bytes, (uint64_t)n, before->offset, &block, NULL))
+        return 0; /* a damaged block: as after a gap */
+    replay(r->open, block.open, block.open_slots);
+    replay(r->open, block.slots, block.slot_count);
+    return 0;
+}
+
+/* ---- the new segment ---- */
+
+static uint32_t next_number(const struct tptrace_process *p)
+{
+    uint32_t last = p->segment_count ? p->segments[p->segment_count - 1].number : 0;
+
+    for (size_t i = 0; i < p->meta.eviction_count; i++)
+        if (p->meta.evictions[i].segment > last)
+            last = p->meta.evictions[i].segment;
+    return last + 1;
+}
+
+static int append(struct recovery *r, const void *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(r->fd, (const char *)bytes + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return fail(r, n ? -errno : -ENOSPC, NEW_NAME);
+        done += (size_t)n;
+    }
+    r->size += size;
+    return 0;
+}
+
+static int begin_segment(struct recovery *r)
+{
+    char path[TPTRACE_PATH_MAX];
+    uint8_t header[TP_FILE_HEADER_BYTES];
+
+    if (r->fd >= 0)
+        return 0;
+    int error = tptrace_path(path, r->process->dir, NEW_NAME);
+    if (error)
+        return fail(r, error, NEW_NAME);
+    unlink(path); /* of one that was killed */
+    r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (r->fd < 0)
+        return fail(r, -errno, NEW_NAME);
+    r->number = next_number(r->process);
+    tp_file_header_write(header, TP_FILE_MAGIC, r->process->meta.uuid, r->number);
+    return append(r, header, sizeof(header));
+}
+
+static int append_block(struct recovery *r, const void *block, size_t size)
+{
+    struct tp_block_header header;
+
+    if (!(r->entry_count & (r->entry_count - 1))) {
+        size_t room = r->entry_count ? r->entry_count * 2 : 1;
+        struct tp_index_entry *grown = realloc(r->entries, room * sizeof(*grown));
+        if (!grown)
+            return fail(r, -ENOMEM, NEW_NAME);
+        r->entries = grown;
+    }
+    int error = tp_block_header_read(&header, block, size, r->size, r->diag);
+    if (error)
+        return error;
+    r->entries[r->entry_count++] = (struct tp_index_entry){.offset = r->size,
+                                                           .first_slot = header.first_slot,
+                                                           .first_ticks = header.first_ticks,
+                                                           .last_ticks = header.last_ticks,
+                                                           .track = header.track,
+                                                           .slots = header.slots,
+                                                           .lost = header.lost};
+    return append(r, block, size);
+}
+
+static uint32_t whole_records(const uint64_t *slots, uint64_t count)
+{
+    uint32_t whole = 0;
+
+    for (;;) {
+        if (whole >= count)
+            return whole;
+        unsigned step = tp_kind_slots(tp_slot_kind(slots + (size_t)whole * TP_SLOT_WORDS));
+        if (!step || whole + step > BLOCK_SLOTS || whole + step > count)
+            return whole;
+        whole += step;
+    }
+}
+
+/* What a ring has and no block. */
+static int recover_piece(struct recovery *r, const struct tptrace_piece *piece)
+{
+    const uint64_t *slots = r->process->ring_slots + piece->offset * TP_SLOT_WORDS;
+    uint64_t at = piece->first_slot, end = at + piece->slots, near = piece->first_ticks;
+    uint32_t uuid_low;
+
+    memcpy(&uuid_low, r->process->meta.uuid, sizeof(uuid_low));
+    int error = begin_segment(r);
+    if (!error)
+        error = find_open(r, piece);
+    while (!error && at < end) {
+        uint32_t n = whole_records(slots, end - at), open = compact_open(r);
+        const void *block;
+        size_t size;
+        error = n ? tp_block_encode(r->encoder, piece->track->number, uuid_low, at, slots, n,
+                                    r->compact, open, near, TP_BLOCK_RECOVERED, &block, &size)
+                  : -TP_ECORRUPT;
+        if (error)
+            return fail(r, error, "ring");
+        error = append_block(r, block, size);
+        replay(r->open, slots, n);
+        near = tp_ticks_unwrap(tp_slot_ticks(slots), near);
+        slots += (size_t)n * TP_SLOT_WORDS;
+        at += n;
+    }
+    r->open->track = piece->track;
+    r->open->next_slot = end;
+    r->slots += piece->slots;
+    return error;
+}
+
+static int note_block(struct recovery *r, const struct tptrace_piece *piece)
+{
+    if (piece->track->ordinal >= r->last_room) {
+        size_t room = (piece->track->ordinal + 1) * 2;
+        struct tptrace_piece *grown = realloc(r->last, room * sizeof(*grown));
+        if (!grown)
+            return fail(r, -ENOMEM, "");
+        memset(grown + r->last_room, 0, (room - r->last_room) * sizeof(*grown));
+        r->last = grown;
+        r->last_room = room;
+    }
+    if (piece->segment != TPTRACE_RING)
+        r->last[piece->track->ordinal] = *piece;
+    return 0;
+}
+
+static int make_segment(struct recovery *r)
+{
+    struct tptrace_blocks blocks;
+    struct tptrace_piece piece;
+    int more, error = 0;
+
+    tptrace_blocks_begin(&blocks, r->process, false);
+    while (!error && (more = tptrace_blocks_next(&blocks, &piece)) > 0) {
+        error = note_block(r, &piece);
+        if (!error && piece.segment == TPTRACE_RING)
+            error = recover_piece(r, &piece);
+    }
+    tptrace_blocks_end(&blocks);
+    return error ? error : more < 0 ? fail(r, more, "") : 0;
+}
+
+/* Index, trailer, and its name: from here on it is read. */
+static int publish_segment(struct recovery *r)
+{
+    char from[TPTRACE_PATH_MAX], to[TPTRACE_PATH_MAX], name[32];
+    size_t size = tp_index_size(r->entry_count);
+    void *index = malloc(size);
+    uint32_t uuid_low;
+
+    if (!index)
+        return fail(r, -ENOMEM, NEW_NAME);
+    memcpy(&uuid_low, r->process->meta.uuid, sizeof(uuid_low));
+    int64_t n = tp_index_write(index, size, r->entries, r->entry_count, r->size, uuid_low);
+    int error = n < 0 ? fail(r, (int)n, NEW_NAME) : append(r, index, (size_t)n);
+    free(index);
+    if (!error && fsync(r->fd))
+        error = fail(r, -errno, NEW_NAME);
+    if (error)
+        return error;
+    snprintf(name, sizeof(name), "%06u.tpt", r->number);
+    if (tptrace_path(from, r->process->dir, NEW_NAME) || tptrace_path(to, r->process->dir, name))
+        return fail(r, -ENAMETOOLONG, name);
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) ? fail(r, -errno, name) : 0;
+}
+
+/* A block that was cut by the death: its records are in the ring, hence in the new segment. */
+static int cut_torn_tail(struct recovery *r)
+{
+    struct tptrace_process *p = r->process;
+    struct tptrace_segment *last = p->segment_count ? &p->segments[p->segment_count - 1] : NULL;
+    uint64_t end = TP_FILE_HEADER_BYTES;
+    char path[TPTRACE_PATH_MAX];
+
+    if (!last || !p->totals.torn_tails || r->fd < 0)
+        return 0;
+    for (size_t i = 0; i < r->last_room; i++) {
+        const struct tptrace_piece *piece = &r->last[i];
+        if (piece->slots && piece->segment == p->segment_count - 1 &&
+            piece->offset + piece->bytes > end)
+            end = piece->offset + piece->bytes;
+    }
+    end = (end + 7) & ~UINT64_C(7);
+    tptrace_segment_path(path, p, last);
+    return end < last->size && truncate(path, (off_t)end) ? fail(r, -errno, "") : 0;
+}
+
+/* ---- what meta.jsonl says of it ---- */
+
+static void put_tracks(struct tp_buffer *out, struct tptrace_process *p)
+{
+    for (size_t i = 0; i < p->tracks.count; i++) {
+        const struct tptrace_track *track = p->tracks.items[i];
+        if (!tptrace_meta_find_track(&p->meta, track->number) && track->tid)
+            tp_buffer_format(out, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\"}\n",
+                             track->number, track->tid);
+    }
+}
+
+static int say_recovered(struct recovery *r)
+{
+    struct tptrace_process *p = r->process;
+    struct tp_buffer line = {0};
+
+    put_tracks(&line, p);
+    tp_buffer_format(&line, "{\"t\":\"recovered\",\"segment\":%u,\"slots\":%llu,\"tracks\":[",
+                     r->number, (unsigned long long)r->slots);
+    for (size_t i = 0; i < p->tracks.count; i++) {
+        const struct tptrace_track *track = p->tracks.items[i];
+        tp_buffer_format(&line, "%s{\"track\":%u,\"slots\":%llu,\"dropped\":%llu}", i ? "," : "",
+                         track->number, (unsigned long long)track->join.next,
+                         (unsigned long long)track->dropped);
+    }
+    tp_buffer_string(&line, "]}\n");
+    int error = line.failed ? fail(r, -ENOMEM, "meta.jsonl") : 0;
+    if (!error && p->meta.torn && ftruncate(r->meta_fd, (off_t)p->meta.torn_at))
+        error = fail(r, -errno, "meta.jsonl");
+    if (!error && (lseek(r->meta_fd, 0, SEEK_END) < 0 ||
+                   write(r->meta_fd, line.bytes, line.size) != (ssize_t)line.size))
+        error = fail(r, errno ? -errno : -ENOSPC, "meta.jsonl");
+    tp_buffer_fini(&line);
+    return error;
+}
+
+static int remove_rings(struct recovery *r)
+{
+    const char *folder = r->process->ring_folder;
+    struct dirent *entry;
+
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    if (!stream)
+        return fail(r, -errno, "ring");
+    while ((entry = readdir(stream))) {
+        const char *dot = strchr(entry->d_name, '.');
+        if (dot && (!strcmp(dot, ".tpr") || !strcmp(dot, ".tpr.new")))
+            unlinkat(fd, entry->d_name, 0);
+    }
+    closedir(stream);
+    return rmdir(folder) ? fail(r, -errno, "ring") : 0;
+}
+
+/* ---- a process ---- */
+
+static int recover_process(struct recovery *r, struct tp_buffer *out, bool *ret_partial)
+{
+    struct tptrace_process *p = r->process;
+    uint64_t unread = p->totals.unreadable_files + p->totals.damaged_slots;
+    int error = make_segment(r);
+
+    if (!error)
+        error = cut_torn_tail(r);
+    if (!error && r->fd >= 0)
+        error = publish_segment(r);
+    if (!error && (r->slots || !p->meta.recovered))
+        error = say_recovered(r);
+    if (!error && !unread)
+        error = remove_rings(r);
+    if (error)
+        return error;
+    tp_buffer_format(out, "%s: %llu slots of %llu rings", p->dir, (unsigned long long)r->slots,
+                     (unsigned long long)p->totals.rings);
+    if (r->fd >= 0)
+        tp_buffer_format(out, " are now %06u.tpt", r->number);
+    if (unread)
+        tp_buffer_string(out, "; a damaged ring stays");
+    tp_buffer_char(out, '\n');
+    *ret_partial |= unread != 0;
+    return 0;
+}
+
+static int begin(struct recovery *r)
+{
+    size_t size = tp_block_encoder_size(BLOCK_SLOTS);
+
+    r->workspace = aligned_alloc(64, (size + 63) & ~(size_t)63);
+    r->encoder = r->workspace ? tp_block_encoder_init(r->workspace, size, BLOCK_SLOTS) : NULL;
+    r->decoder = tp_block_decoder_create();
+    r->open = calloc(1, sizeof(*r->open));
+    return r->encoder && r->decoder && r->open ? 0 : fail(r, -ENOMEM, "");
+}
+
+static void end(struct recovery *r)
+{
+    char path[TPTRACE_PATH_MAX];
+
+    if (r->fd >= 0) {
+        close(r->fd);
+        if (!tptrace_path(path, r->process->dir, NEW_NAME))
+            unlink(path); /* there only when something failed */
+    }
+    free(r->workspace);
+    tp_block_decoder_destroy(r->decoder);
+    free(r->open);
+    free(r->last);
+    free(r->bytes);
+    free(r->entries);
+    free(r);
+}
+
+/* Whether the process is gone can be told on its own host only. */
+static const char *why_not(const struct tptrace_process *p)
+{
+    struct utsname names;
+
+    if (p->state == TPTRACE_RUNNING)
+        return "the process runs: left alone";
+    if (!p->meta.has_uuid)
+        return "meta.jsonl has no start line: left alone";
+    if (p->meta.host && !uname(&names) && strcmp(names.nodename, p->meta.host) != 0)
+        return "recorded on another host, where it may run: left alone";
+    return NULL;
+}
+
+static int recover_member(struct tptrace_process *p, int meta_fd, struct tp_buffer *out,
+                          bool *ret_partial, struct tp_diag *diag)
+{
+    if (!p->totals.rings && !p->totals.unreadable_files)
+        return 0;
+    const char *why = why_not(p);
+    if (why) {
+        tp_buffer_format(out, "%s: %s\n", p->dir, why);
+        *ret_partial |= p->state != TPTRACE_RUNNING;
+        return 0;
+    }
+    struct recovery *r = calloc(1, sizeof(*r));
+    if (!r)
+        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory");
+    r->process = p;
+    r->diag = diag;
+    r->meta_fd = meta_fd;
+    r->fd = -1;
+    int error = begin(r);
+    if (!error)
+        error = recover_process(r, out, ret_partial);
+    end(r);
+    return error;
+}
+
+static int recover_dir(const char *dir, struct tp_buffer *out, bool *ret_partial,
+                       struct tp_diag *diag)
+{
+    char path[TPTRACE_PATH_MAX];
+    struct tptrace_process process;
+
+    int error = tptrace_path(path, dir, "meta.jsonl");
+    int fd = error ? error : open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        tp_diag_fail(diag, error ? error : -errno, TP_DIAG_NO_OFFSET, "%s",
+                     tp_error_text(error ? error : -errno));
+        return tp_diag_at(diag, path);
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        tp_buffer_format(out, "%s: another tpreport recovers it\n", dir);
+        *ret_partial = true;
+        close(fd);
+        return 0;
+    }
+    error = tptrace_process_open(&process, dir, 0, diag);
+    if (!error)
+        error = recover_member(&process, fd, out, ret_partial, diag);
+    tptrace_process_close(&process);
+    close(fd);
+    return error;
+}
+
+int tptrace_recover(const char *path, const struct tp_selection *selection, struct tp_buffer *out,
+                    bool *ret_partial, struct tp_diag *diag)
+{
+    struct tptrace_run run;
+    size_t before = out->size;
+
+    *ret_partial = false;
+    int error = tptrace_run_open(&run, path, selection, diag);
+    for (size_t i = 0; i < run.count && !error; i++) {
+        if (run.members[i].failed)
+            *ret_partial = true;
+        else
+            error = recover_dir(run.members[i].dir, out, ret_partial, diag);
+    }
+    if (!error && out->size == before)
+        tp_buffer_format(out, "%s: no rings: nothing to recover\n", run.place.run_dir);
+    tptrace_run_close(&run);
+    return error;
+}

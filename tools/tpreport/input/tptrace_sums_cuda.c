@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ * Rows of what CUDA did are summed by each worker as those of ranges are; what belongs together
+ * over threads is joined under one lock, held while a worker feeds records of a process that uses
+ * CUDA. */
+#include <errno.h>
+
+#include "input/tptrace_sums.h"
+#include "model/function_event.h"
+
+/* ---- what the join tells ---- */
+
+static struct tptrace_member_event member_of(struct tptrace_worker_sums *w,
+                                             const struct tptrace_activity *activity)
+{
+    return (struct tptrace_member_event){
+        .start_ns = activity->start_ns,
+        .end_ns = activity->end_ns,
+        .sequence = UINT64_C(1) << 62 | w->activity_count++,
+        .name = activity->name,
+        .kind = activity->kind,
+    };
+}
+
+static int tell_call(void *context, const struct tptrace_activity *call, bool has_parent)
+{
+    struct tptrace_worker_sums *w = context;
+    struct tptrace_member_event member = member_of(w, call);
+
+    member.has_parent = has_parent;
+    return tptrace_sums_add(w, &member);
+}
+
+static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
+{
+    struct tptrace_worker_sums *w = context;
+    struct tptrace_cell *cell = &w->memory;
+
+    if (!cell->count || ns < cell->first.start_ns)
+        cell->first = (struct tptrace_member_event){.start_ns = ns,
+                                                    .end_ns = ns,
+                                                    .sequence = UINT64_C(1) << 62,
+                                                    .kind = TP_EVENT_CUDA_MEMORY};
+    cell->count += count;
+    cell->device += bytes;
+    cell->self_device += bytes;
+    return 0;
+}
+
+static int tell_path(void *context, const struct tp_launch_key *key,
+                     const struct tp_launch_sums *own, const struct tp_launch_sums *total)
+{
+    return tptrace_sums_credit(context, key, own, total);
+}
+
+static struct tptrace_launch_sink sink_of(struct tptrace_worker_sums *w)
+{
+    return (struct tptrace_launch_sink){
+        .context = w, .call = tell_call, .memory = tell_memory, .path = tell_path};
+}
+
+/* ---- records ---- */
+
+static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_source *source,
+                         const uint64_t *record)
+{
+    struct tptrace_launches *launches = w->all->launches;
+    struct tptrace_launch_sink sink = sink_of(w);
+    struct tptrace_activity activity;
+
+    tptrace_activity_read(&activity, record, &source->process->cuda_clock, &w->cursor,
+                          source->names, &w->made, &source->process->meta.cuda);
+    if (activity.kind == TP_EVENT_CUDA_API)
+        return tptrace_launches_call(launches, &activity, &sink);
+    if (tptrace_is_device_work(activity.kind)) {
+        int error = tptrace_launches_work(launches, &activity);
+        if (error)
+            return error;
+    } else {
+        tptrace_launches_other(launches, &activity);
+    }
+    if (!activity.has_time)
+        return 0;
+    struct tptrace_member_event member = member_of(w, &activity);
+    return tptrace_sums_add(w, &member);
+}
+
+static int take_memory(struct tptrace_worker_sums *w, const struct tptrace_source *source,
+                       const uint64_t *record, uint64_t ticks, struct tp_stream *stream)
+{
+    struct tptrace_launch_sink sink = sink_of(w);
+    struct tptrace_cuda_memory memory;
+
+    tptrace_cuda_memory_read(&memory, record);
+    bool is_here = memory.flags & TPTRACE_MEMORY_HERE || !memory.time;
+    int64_t ns = is_here ? tp_clock_ns(&source->process->clock, &w->cursor.process, ticks)
+                         : tptrace_cuda_ns(&source->process->cuda_clock, &w->cursor, memory.time);
+    return tptrace_launches_memory(w->all->launches, source, &memory, ns, stream, &sink);
+}
+
+static int take(void *context, const struct tptrace_source *source, const uint64_t *record,
+                uint64_t ticks, struct tp_stream *stream)
+{
+    struct tptrace_worker_sums *w = context;
+    unsigned kind = tp_slot_kind(record);
+    struct tptrace_launch_sink sink = sink_of(w);
+    int error = 0;
+
+    if (source->process != w->process)
+        error = tptrace_sums_turn_to(w, source);
+    if (error)
+        return error;
+    if (kind == TP_EVENT_CUDA_CALL)
+        return tptrace_launches_place(w->all->launches, source, stream, tp_slot_argument(record),
+                                      &sink);
+    if (tptrace_is_activity(kind))
+        return take_activity(w, source, record);
+    return kind == TP_EVENT_CUDA_MEMORY ? take_memory(w, source, record, ticks, stream) : 0;
+}
+
+/* ---- ranges ---- */
+
+static void begin_piece(void *context)
+{
+    struct tptrace_worker_sums *w = context;
+
+    pthread_mutex_lock(&w->all->lock);
+}
+
+static int end_piece(void *context, const struct tptrace_source *source, struct tp_stream *stream)
+{
+    struct tptrace_worker_sums *w = context;
+    struct tptrace_launch_sink sink = sink_of(w);
+    int error = 0;
+
+    if (source->process != w->process)
+        error = tptrace_sums_turn_to(w, source);
+    if (!error)
+        error = tptrace_launches_rest(w->all->launches, source, stream, &sink);
+    pthread_mutex_unlock(&w->all->lock);
+    return error;
+}
+
+static void begun(void *context, const struct tptrace_source *source, struct tp_stream *stream,
+                  const struct tp_stream_range *range)
+{
+    struct tptrace_worker_sums *w = context;
+
+    tptrace_launches_begun(w->all->launches, source, stream, range);
+}
+
+static void ended(void *context, const struct tptrace_source *source,
+                  const struct tp_stream_range *range)
+{
+    struct tptrace_worker_sums *w = context;
+
+    tptrace_launches_ended(w->all->launches, source, range);
+}
+
+static void folded(void *context, const struct tptrace_source *source,
+                   const struct tp_stream_range *range, const struct tp_stream_range *parent)
+{
+    struct tptrace_worker_sums *w = context;
+
+    tptrace_launches_folded(w->all->launches, source, range, parent);
+}
+
+static int merge(void *context, const struct tp_stream_range *into, void **into_note, void *note,
+                 bool fold)
+{
+    struct tptrace_worker_sums *w = context;
+
+    return tptrace_launches_merge(w->all->launches, into, into_note, note, fold);
+}
+
+static const struct tptrace_watcher watcher = {.begin_piece = begin_piece,
+                                               .end_piece = end_piece,
+                                               .begun = begun,
+                                               .ended = ended,
+                                               .folded = folded,
+                                               .merge = merge};
+
+void tptrace_sums_cuda_consumer(struct tptrace_consumer *consumer)
+{
+    consumer->cuda = take;
+    consumer->watcher = &watcher;
+}
+
+/* ---- the end ---- */
+
+static int put_memory(struct tptrace_worker_sums *w, const struct tptrace_worker_sums *from)
+{
+    const struct tptrace_cell *cell = &from->memory;
+    struct tptrace_member_event member = cell->first;
+
+    if (!cell->count)
+        return 0;
+    member.name = tptrace_names_text(w->names, "[memory]");
+    struct tp_average_event average = tptrace_sums_average(w, &member);
+    average.count = cell->count;
+    average.device_memory = cell->device;
+    average.device_memory_self = cell->self_device;
+    return tp_averages_add(w->averages, &average);
+}
+
+int tptrace_sums_cuda_finish(struct tptrace_worker_sums *w)
+{
+    bool framework = w->process->totals.stream.device_memory != 0;
+    struct tptrace_launch_sink sink = sink_of(w);
+    struct tptrace_sums *sums = w->all;
+    int error = tptrace_launches_finish(sums->launches, w->cuda_totals, &sink);
+
+    for (unsigned i = 0; i < sums->count; i++) {
+        struct tptrace_worker_sums *other = sums->workers[i];
+        if (!error && !framework)
+            error = put_memory(w, other);
+        other->memory = (struct tptrace_cell){0};
+    }
+    if (!error && !framework && sums->cuda_memory)
+        error = tp_averages_merge(w->averages, sums->cuda_memory);
+    tp_averages_destroy(sums->cuda_memory);
+    sums->cuda_memory = NULL;
+    return error;
+}
