@@ -206,7 +206,7 @@ count_resize(const struct resize *r, void *result, size_t size, const void *fram
     size_t bytes = usable(result);
     count_allocation(bytes);
     if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
-        tp_profile_allocated(mode, result, bytes, size, frame, TP_ALLOC_RESIZED);
+        tp_profile_allocated(mode, result, bytes, size, frame, r->old ? TP_ALLOC_RESIZED : 0);
 }
 
 EXPORT void *realloc(void *pointer, size_t size)

@@ -41,12 +41,10 @@ static inline uint64_t tp_sampler_log2(uint64_t x)
     uint64_t fraction = 0;
 
     for (unsigned i = 0; i < 32; i++) {
-        x = (uint64_t)((unsigned __int128)x * x >> 63);
-        fraction <<= 1;
-        if (x < UINT64_C(1) << 63) { /* the square was 2 or more: its highest bit fell out */
-            x = x >> 1 | UINT64_C(1) << 63;
-            fraction |= 1;
-        }
+        unsigned __int128 square = (unsigned __int128)x * x >> 63;
+        unsigned carry = (unsigned)(square >> 64); /* it is 2 or more */
+        x = (uint64_t)(square >> carry);
+        fraction = fraction << 1 | carry;
     }
     return fraction;
 }

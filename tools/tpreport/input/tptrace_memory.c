@@ -295,10 +295,9 @@ static int end_process(void *context)
 
     if (r->process && !error) {
         size_t cursor = 0;
-        int64_t start_ns = r->process->meta.start_ns - r->run.start_ns;
         int64_t end_ns =
             tp_clock_ns(&r->process->clock, &cursor, r->process->last_ticks) - r->run.start_ns;
-        tp_alloc_profile_end_process(r->profile, start_ns, end_ns);
+        tp_alloc_profile_end_process(r->profile, end_ns);
     }
     r->process = NULL;
     r->clock_cursor = 0;

@@ -242,7 +242,7 @@ int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc
 {
     struct tp_live_block before, block = {.address = e->address,
                                           .bytes = e->bytes,
-                                          .ns = e->ns,
+                                          .ns = p->process_records++,
                                           .owner = NOWHERE,
                                           .is_used = true};
     int error = e->is_selected ? find_site(p, e, &block.owner) : 0;
@@ -343,7 +343,7 @@ static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *fro
 }
 
 /* Blocks that are left, one by one: their sums are exact, where differences of estimates are not. */
-static void count_live(struct tp_alloc_profile *p, int64_t start_ns, int64_t end_ns)
+static void count_live(struct tp_alloc_profile *p)
 {
     for (size_t i = 0; i < p->live.slot_count; i++) {
         const struct tp_live_block *block = &p->live.slots[i];
@@ -351,19 +351,16 @@ static void count_live(struct tp_alloc_profile *p, int64_t start_ns, int64_t end
             continue;
         struct tp_alloc_site *site = &p->sites[block->owner];
         double weight = weight_of(block->bytes, site->period);
-        double share = end_ns > start_ns
-                           ? (double)(block->ns - start_ns) / (double)(end_ns - start_ns)
-                           : 0;
-        unsigned quarter = share >= 1 ? 3 : share > 0 ? (unsigned)(share * 4) : 0;
+        unsigned quarter = (unsigned)(4 * block->ns / p->process_records); /* its number, not a time */
         site->sums.live_blocks += weight;
         site->sums.live_bytes += weight * (double)block->bytes;
         site->sums.quarters |= 1u << quarter;
     }
 }
 
-void tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t start_ns, int64_t end_ns)
+void tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
 {
-    count_live(p, start_ns, end_ns);
+    count_live(p);
     for (size_t i = p->process_first; i < p->count; i++) {
         struct tp_alloc_site *site = &p->sites[i];
         site->sums.peak_bytes =
@@ -385,6 +382,7 @@ void tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t start_ns, 
     p->process_first = p->count;
     p->live_bytes = p->process_peak = 0;
     p->peaks = 0;
+    p->process_records = 0;
     p->process_curve = (struct tp_alloc_curve){.width_ns = CURVE_WIDTH_NS};
 }
 

@@ -20,7 +20,8 @@ struct tp_alloc_sums {
     double peak_bytes;              /* live when most was live */
     double temporary;               /* freed by their thread before it allocated anything else */
     double allocations_variance, bytes_variance; /* of the estimates; 0 where all is recorded */
-    unsigned quarters; /* bit q: blocks live at the end were allocated in quarter q of the run */
+    unsigned quarters; /* bit q: of its blocks that are live at the end some are among quarter q of
+                        * the process's allocations */
 };
 
 /* Where allocations came from; a place of one process. */
@@ -79,6 +80,7 @@ struct tp_alloc_profile {
                      */
     size_t last_count;
     double live_bytes, process_peak;
+    int64_t process_records; /* allocations of the process so far */
     uint64_t peaks; /* how often the peak moved */
     struct tp_alloc_curve process_curve;
 
@@ -110,12 +112,9 @@ void tp_alloc_profile_freed(struct tp_alloc_profile *profile, uint64_t address, 
 /** tp_alloc_count - add exact counters of @name. Return: 0 or -ENOMEM. */
 int tp_alloc_count(struct tp_alloc_counter_table *table, const struct tp_alloc_counters *more);
 
-/**
- * tp_alloc_profile_end_process - what is live now is live at the end
- * @start_ns, @end_ns: of the process, since the run's start
+/** tp_alloc_profile_end_process - what is live now is live at the end, @end_ns since the run's start
  */
-void tp_alloc_profile_end_process(struct tp_alloc_profile *profile, int64_t start_ns,
-                                  int64_t end_ns);
+void tp_alloc_profile_end_process(struct tp_alloc_profile *profile, int64_t end_ns);
 
 /* ---- groups ---- */
 
@@ -150,7 +149,8 @@ const char *tp_alloc_key_name(enum tp_alloc_key key);
 enum tp_alloc_key tp_alloc_key_find(const char *name);
 double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key key);
 
-/** tp_alloc_is_suspect - its blocks that are live at the end were allocated throughout the run */
+/** tp_alloc_is_suspect - are blocks that are live at the end among each quarter of the process's
+ * allocations? */
 bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums);
 
 /**

@@ -132,7 +132,7 @@ static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
         if (!tp_alloc_is_suspect(&row->sums) || found++ >= shown)
             continue;
         if (found == 1)
-            tp_buffer_string(out, "\nSuspected leaks: live at the end, from all quarters of the run\n"
+            tp_buffer_string(out, "\nSuspected leaks: live at the end, out of all quarters of the allocations\n"
                                   "  Live blocks  Live at end  Stack, innermost first\n");
         put_count_cell(out, row->sums.live_blocks);
         put_bytes_cell(out, row->sums.live_bytes);
