@@ -23,6 +23,7 @@ struct tp_tls {
     uint8_t cuda_depth;        /* interposed CUDA calls that this thread is inside of */
     uint8_t converts;          /* a thread of CUPTI's, or ours: it may wait for room in its ring */
     uint8_t resolving;         /* inside the search for the next malloc */
+    uint8_t in_hook;           /* telling of an operator new or delete */
     uint8_t ours;              /* a thread of the agent: nothing of it is recorded */
     uint8_t attaching; /* on the way to a control block: a signal handler must not go there too;
                           counts those that wanted to */

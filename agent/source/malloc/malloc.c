@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "real.h"
+#include "source/malloc/hooks.h"
 #include "source/malloc/malloc.h"
 #include "source/malloc/profile.h"
 #include "sources.h"
@@ -349,7 +350,61 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
     tp_real.free_aligned_sized(pointer, alignment, hint);
 }
 
+/* --- for libtpagent_new.so */
+
+static void hook_count(uint64_t *ret_allocations, uint64_t *ret_frees)
+{
+    *ret_allocations = tp_tls.alloc_calls;
+    *ret_frees = tp_tls.freed_calls;
+}
+
+/* tcmalloc's malloc_usable_size makes an object at its first call, by operator new. */
+static void hook_allocated(void *pointer, size_t size, const void *frame)
+{
+    if (tp_tls.in_hook)
+        return;
+    *(volatile uint8_t *)&tp_tls.in_hook = 1;
+    allocated(pointer, size, tp_tls.alloc_calls, frame);
+    *(volatile uint8_t *)&tp_tls.in_hook = 0;
+}
+
+static void hook_freeing(void *pointer)
+{
+    if (tp_tls.in_hook)
+        return;
+    *(volatile uint8_t *)&tp_tls.in_hook = 1;
+    freeing(pointer);
+    *(volatile uint8_t *)&tp_tls.in_hook = 0;
+}
+
+EXPORT const struct tp_allocation_hooks tpagent_allocation_hooks = {
+    .count = hook_count, .allocated = hook_allocated, .freeing = hook_freeing};
+
+/* Which object has @address; "" for none. */
+static const char *owner(void *address)
+{
+    Dl_info info;
+
+    return address && dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
 static char owner_text[512];
+
+/* An allocator that has operators new of its own, which nobody wraps: they don't call malloc. */
+static void look_for_operators(const char **ret_why)
+{
+    const char *operators = owner(dlsym(RTLD_DEFAULT, "_Znwm"));
+    struct tp_text text;
+
+    if (!*operators || strcmp(operators, owner(*(void **)&tp_real.malloc)) != 0)
+        return;
+    tp_text_init(&text, owner_text, sizeof(owner_text));
+    tp_text_format(&text,
+                   "C++ allocations not visible: operator new belongs to %s; preload "
+                   "libtpagent_new.so behind the agent",
+                   operators);
+    *ret_why = owner_text;
+}
 
 /*
  * Whose malloc does the program call? Not ours where the executable or an earlier preload has one
@@ -361,20 +416,19 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
     uint64_t calls = tp_tls.alloc_calls;
     char *copy = strdup("tpagent");
     void *used_free = dlsym(RTLD_DEFAULT, "free"), *used = dlsym(RTLD_DEFAULT, "malloc");
-    Dl_info info;
     struct tp_text text;
 
     bool seen = tp_tls.alloc_calls != calls;
     if (copy && used_free)
         ((void (*)(void *))used_free)(copy);
     if (seen || !copy) {
+        look_for_operators(ret_why);
         mode = tp_profile_start(config, ret_why);
         return 0;
     }
     tp_text_init(&text, owner_text, sizeof(owner_text));
     tp_text_format(&text, "host allocations not visible: malloc belongs to %s",
-                   used && dladdr(used, &info) && info.dli_fname ? info.dli_fname
-                                                                 : "another object");
+                   *owner(used) ? owner(used) : "another object");
     *ret_why = owner_text;
     return -ENOENT;
 }
