@@ -13,11 +13,12 @@ struct tp_tls {
     struct tp_thread *thread; /* control block; NULL before the thread's first event */
     uint64_t alloc_calls, allocated_bytes;
     uint64_t freed_calls, freed_bytes;
-    uintptr_t stack_low, stack_high; /* memory of this thread's stack that is known to be readable */
-    uintptr_t no_stack;              /* page of a stack pointer for which that was not to be known */
-    const void *resizing;            /* block of a reallocarray, until an inner realloc takes it over */
-    int64_t sample_left;             /* bytes to the next sampled allocation */
-    uint64_t sample_random;          /* state of the draws; 0: none yet */
+    uintptr_t stack_low,
+        stack_high;            /* memory of this thread's stack that is known to be readable */
+    uintptr_t no_stack;        /* page of a stack pointer for which that was not to be known */
+    const void *resizing;      /* block of a reallocarray, until an inner realloc takes it over */
+    int64_t sample_left;       /* bytes to the next sampled allocation */
+    uint64_t sample_random;    /* state of the draws; 0: none yet */
     uint32_t cuda_correlation; /* of this thread's last CUDA_CALL */
     uint16_t cuda_device;      /* that this thread has chosen, + 1; 0 none yet: the first */
     uint8_t cuda_depth;        /* interposed CUDA calls that this thread is inside of */

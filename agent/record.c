@@ -50,13 +50,15 @@ static void count_lost(struct tp_thread *t, const struct tp_record *record, uint
 /* What a thread may do for room in its ring. */
 enum may_drain {
     MAY_NOT,
-    MAY_HERE,    /* write the ring out itself, but start no thread: inside of malloc */
+    MAY_HERE, /* write the ring out itself, but start no thread: inside of malloc */
     MAY_ANYHOW,
 };
 
 static enum may_drain may_drain_at(const struct tp_record *record)
 {
-    return record->role == TP_ROLE_BEGIN ? MAY_ANYHOW : record->drains && tp_stack_is_roomy() ? MAY_HERE : MAY_NOT;
+    return record->role == TP_ROLE_BEGIN           ? MAY_ANYHOW
+           : record->drains && tp_stack_is_roomy() ? MAY_HERE
+                                                   : MAY_NOT;
 }
 
 /* Whether @slots more fit and every open range still finds room for its end, the new one's too. */

@@ -37,9 +37,9 @@ int tp_stack_is_roomy(void)
 }
 
 /*
- * Bounds of the stack that @here is on. The own variables of a thread that was made later lie at the
- * top of its stack; what is between must be readable, page by page, which a guard page or a hole is
- * not. The first thread's lie elsewhere.
+ * Bounds of the stack that @here is on. The own variables of a thread that was made later lie at
+ * the top of its stack; what is between must be readable, page by page, which a guard page or a
+ * hole is not. The first thread's lie elsewhere.
  */
 static __attribute__((noinline)) bool find_bounds(uintptr_t here)
 {
@@ -52,7 +52,8 @@ static __attribute__((noinline)) bool find_bounds(uintptr_t here)
     }
     if (page == tp_tls.no_stack || tp_tls.thread->tid == tp_agent.live->pid)
         return false;
-    uintptr_t known = tp_tls.stack_high == high && here < tp_tls.stack_low ? tp_tls.stack_low : high;
+    uintptr_t known =
+        tp_tls.stack_high == high && here < tp_tls.stack_low ? tp_tls.stack_low : high;
     if (here >= high || high - here > STACK_MAX || !tp_os_readable(page, known - page)) {
         tp_tls.no_stack = page;
         return false;

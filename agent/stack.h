@@ -21,11 +21,9 @@ void tp_stack_start(void);
  * @frame: __builtin_frame_address(0) of one of our functions that the program has called
  * @depth: frames at most
  *
- * The calling thread has its control block and the process its names. At most 2.5 KiB of stack; system
- * calls where a stack is new to the thread.
- * Context: hook.
- * Return: id of a name of kind TP_NAME_STACK, or one that says why there is none; TP_NAME_NONE
- * where nothing is known.
+ * The calling thread has its control block and the process its names. At most 2.5 KiB of stack;
+ * system calls where a stack is new to the thread. Context: hook. Return: id of a name of kind
+ * TP_NAME_STACK, or one that says why there is none; TP_NAME_NONE where nothing is known.
  */
 uint32_t tp_stack_id(const void *frame, unsigned depth);
 

@@ -158,7 +158,7 @@ static inline void tell_delete(void *block, bool is_silent_one)
         uint64_t before = count_before();                                                          \
         return told(real.symbol arguments, size, before, HERE);                                    \
     }
-#define TP_DELETE(symbol, parameters, arguments)                                        \
+#define TP_DELETE(symbol, parameters, arguments)                                                   \
     EXPORT void symbol parameters                                                                  \
     {                                                                                              \
         if (!is_ready() || !real.symbol) {                                                         \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Single allocations: all of them or samples, their stacks, and the profile that is made of them."""
+"""Single allocations: all of them or samples, their stacks, the profile that is made of them."""
 
 import json
 import math
@@ -80,7 +80,9 @@ def stacks_have_names():
         # one of those that go was there when most was live
         tap.equal(leaked["peak_bytes"] + gone["peak_bytes"], 1001 * 1000, "peak")
         shallow = memory(out, "--no-symbols")
-        assert any("allocs+0x" in f for s in shallow["stacks"] for f in s["stack"]), shallow["stacks"]
+        assert any("allocs+0x" in f for s in shallow["stacks"] for f in s["stack"]), shallow[
+            "stacks"
+        ]
 
 
 def depth_is_obeyed():
@@ -96,7 +98,11 @@ def frees_of_other_threads_are_joined():
         record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
         report = memory(out)
         blocks = by_stack(report, "take", "threads")
-        tap.equal((blocks["allocations"], blocks["frees"], blocks["live_blocks"]), (5000, 5000, 0), "blocks")
+        tap.equal(
+            (blocks["allocations"], blocks["frees"], blocks["live_blocks"]),
+            (5000, 5000, 0),
+            "blocks",
+        )
         tap.equal(report["unseen_frees"], 0, "frees not seen")
 
 
@@ -128,8 +134,10 @@ def samples_agree_with_counters():
             scores.append(off / (work["allocated_bytes_error95"] / 1.96))
     mean = sum(scores) / runs
     spread = math.sqrt(sum(s * s for s in scores) / runs)
-    print(f"# outside of 95 %: {outside} of {runs}; mean {mean:+.2f}, spread {spread:.2f} deviations")
-    # by chance once in 100,000: more than 10 of 40 outside, or a mean beyond 4.4 of its deviations
+    print(
+        f"# outside of 95 %: {outside} of {runs}; mean {mean:+.2f}, spread {spread:.2f} deviations"
+    )
+    # by chance about once in 100,000: more than 10 of 40 outside, a mean so far off
     assert outside <= 10, outside
     assert abs(mean) < 4.4 / math.sqrt(runs), mean
     assert spread < 1.6, spread
@@ -139,7 +147,11 @@ def every_byte_sampled_is_all():
     with tap.folder() as out:
         record(out, [ALLOCS, "mix", "2000", "7"], TPAGENT_ALLOC="sample:1")
         report = memory(out)
-        tap.equal(row(report, "work")["allocated_bytes"], counter(report, "work", "allocated_bytes"), "bytes")
+        tap.equal(
+            row(report, "work")["allocated_bytes"],
+            counter(report, "work", "allocated_bytes"),
+            "bytes",
+        )
         tap.equal(row(report, "work")["live_bytes"], counter(report, "work", "net_bytes"), "net")
 
 
@@ -147,7 +159,9 @@ def counters_alone_say_so():
     with tap.folder() as out:
         record(out, [ALLOCS, "leak", "100"])
         report = memory(out)
-        tap.equal((report["recorded"], report["records"], report["stacks"]), ("counters", 0, []), "report")
+        tap.equal(
+            (report["recorded"], report["records"], report["stacks"]), ("counters", 0, []), "report"
+        )
         tap.equal(counter(report, "work", "allocations"), 200, "allocations")
         done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True)
         assert b"no single allocations" in done.stdout, done.stdout
@@ -161,7 +175,10 @@ def sources_win():
 
 def killed_process_is_read():
     with tap.folder() as out:
-        program = "import os, signal\nx = [bytes(100) for _ in range(20000)]\nos.kill(os.getpid(), signal.SIGKILL)"
+        program = (
+            "import os, signal\nx = [bytes(100) for _ in range(20000)]\n"
+            "os.kill(os.getpid(), signal.SIGKILL)"
+        )
         environment = tap.recorded_environment(out, TPAGENT_ALLOC="all", PYTHONMALLOC="malloc")
         done = tap.run([PYTHON, "-c", program], environment)
         tap.equal(done.returncode, -signal.SIGKILL, "status")
@@ -189,16 +206,18 @@ def other_formats():
             ).stdout.decode()
 
         folded = output("--format", "folded", "--sort-by", "live_bytes").splitlines()
-        assert any(
-            line.endswith("main;leak;take_for_leak;take 50000") for line in folded
-        ), folded
+        assert any(line.endswith("main;leak;take_for_leak;take 50000") for line in folded), folded
         header, *lines = output("--format", "csv").splitlines()
-        tap.equal(header.split(",")[:4], ["group", "name", "allocations", "allocated_bytes"], "header")
+        tap.equal(
+            header.split(",")[:4], ["group", "name", "allocations", "allocated_bytes"], "header"
+        )
         assert any(line.startswith("range,work,100,") for line in lines), lines
         text = output("--row-limit", "1")
         assert "Suspected leaks" in text and "take < take_for_leak < leak < main" in text, text
         done = subprocess.run(
-            [tap.TPREPORT, "memory", "--sort-by", "nonsense", out], stderr=subprocess.PIPE, check=False
+            [tap.TPREPORT, "memory", "--sort-by", "nonsense", out],
+            stderr=subprocess.PIPE,
+            check=False,
         )
         tap.equal(done.returncode, 2, "status")
         assert b"expected one of peak_bytes, allocations" in done.stderr, done.stderr

@@ -24,7 +24,12 @@ ALLOCATORS = {
 def find(pattern):
     if not pattern:
         return ""
-    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"):
+    for folder in (
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+        "/usr/lib",
+    ):
         found = sorted(glob.glob(os.path.join(folder, pattern)))
         if found:
             return found[0]
@@ -36,7 +41,18 @@ def build(folder):
         raise tap.Skip("no g++ here")
     program = os.path.join(folder, "news")
     subprocess.run(
-        ["g++", "-std=c++17", "-O1", "-fno-omit-frame-pointer", "-I", HEADERS, SOURCE, "-o", program, "-ldl"],
+        [
+            "g++",
+            "-std=c++17",
+            "-O1",
+            "-fno-omit-frame-pointer",
+            "-I",
+            HEADERS,
+            SOURCE,
+            "-o",
+            program,
+            "-ldl",
+        ],
         check=True,
     )
     return program
@@ -51,7 +67,9 @@ def run(program, out, preloads, **variables):
     tap.equal((done.returncode, done.stderr), (0, b""), "status and stderr")
     tap.equal(done.stdout.splitlines(), [] if small else [b"bad_alloc", b"none"], "output")
     report = json.loads(
-        subprocess.run([tap.TPREPORT, "memory", "--format", "json", out], stdout=subprocess.PIPE, check=True).stdout
+        subprocess.run(
+            [tap.TPREPORT, "memory", "--format", "json", out], stdout=subprocess.PIPE, check=True
+        ).stdout
     )
     return report, [c for c in report["range_counters"] if c["name"] == "work"][0]
 
@@ -62,15 +80,23 @@ def seen_with(pattern):
         program = build(work)
         for mode in ("count", "all"):
             with tap.folder() as out:
-                report, work_row = run(program, out, [tap.AGENT, AGENT_NEW, allocator], TPAGENT_ALLOC=mode)
+                report, work_row = run(
+                    program, out, [tap.AGENT, AGENT_NEW, allocator], TPAGENT_ALLOC=mode
+                )
                 tap.equal(work_row["allocations"], 4 * COUNT + 10, f"allocations, {mode}")
                 if mode == "count":
                     continue
                 rows = [r for r in report["ranges"] if r["range"] == "work"]
-                tap.equal((rows[0]["allocations"], rows[0]["live_blocks"]), (4 * COUNT + 10, 10), "records")
+                tap.equal(
+                    (rows[0]["allocations"], rows[0]["live_blocks"]),
+                    (4 * COUNT + 10, 10),
+                    "records",
+                )
                 leaks = [s for s in report["stacks"] if s["live_blocks"] == 10]
                 # where libstdc++'s operator calls malloc its frame is not in the chain
-                assert any("leak()" in s["stack"][:2] or not allocator for s in leaks), report["stacks"]
+                assert any("leak()" in s["stack"][:2] or not allocator for s in leaks), report[
+                    "stacks"
+                ]
 
 
 def told_what_is_missing(pattern):
@@ -80,7 +106,9 @@ def told_what_is_missing(pattern):
         with tap.folder() as out:
             _, row = run(program, out, [tap.AGENT, allocator])
             assert row["allocations"] <= COUNT, "allocations seen without the second object"
-            info = subprocess.run([tap.TPREPORT, "info", out], stdout=subprocess.PIPE, check=True).stdout.decode()
+            info = subprocess.run(
+                [tap.TPREPORT, "info", out], stdout=subprocess.PIPE, check=True
+            ).stdout.decode()
             assert "C++ allocations not visible: operator new belongs to" in info, info
 
 
@@ -90,7 +118,11 @@ def harmless_without_the_agent():
         environment = tap.clean_environment()
         environment["LD_PRELOAD"] = AGENT_NEW
         done = tap.run([program, "10"], environment)
-        tap.equal((done.returncode, done.stdout, done.stderr), (0, b"bad_alloc\nnone\n", b""), "the program")
+        tap.equal(
+            (done.returncode, done.stdout, done.stderr),
+            (0, b"bad_alloc\nnone\n", b""),
+            "the program",
+        )
 
 
 def late_libstdcxx():
@@ -101,8 +133,9 @@ def late_libstdcxx():
         module, source = os.path.join(work, "module.so"), os.path.join(work, "module.cpp")
         with open(source, "w", encoding="utf-8") as file:
             file.write(
-                '#include <new>\n#include <cstdint>\nextern "C" int go() { delete new int; try { '
-                "volatile auto n = SIZE_MAX / 4; if (::operator new(n)) return 1; } catch (std::bad_alloc &) { return 7; } return 0; }\n"
+                '#include <new>\n#include <cstdint>\nextern "C" int go() { delete new int; try {'
+                "volatile auto n = SIZE_MAX / 4; if (::operator new(n)) return 1; }"
+                "catch (std::bad_alloc &) { return 7; } return 0; }\n"
             )
         subprocess.run(["g++", "-shared", "-fPIC", source, "-o", module], check=True)
         for pattern in ALLOCATORS.values():
@@ -114,19 +147,28 @@ def late_libstdcxx():
                 continue
             with tap.folder() as out:
                 environment = tap.recorded_environment(out)
-                environment["LD_PRELOAD"] = ":".join(p for p in (tap.AGENT, AGENT_NEW, allocator) if p)
+                environment["LD_PRELOAD"] = ":".join(
+                    p for p in (tap.AGENT, AGENT_NEW, allocator) if p
+                )
                 python = os.environ.get("PYTHON", "/usr/bin/python3")
                 done = tap.run(
-                    [python, "-c", f"import ctypes; print(ctypes.CDLL({module!r}).go())"], environment
+                    [python, "-c", f"import ctypes; print(ctypes.CDLL({module!r}).go())"],
+                    environment,
                 )
-                tap.equal((done.returncode, done.stdout), (0, b"7\n"), f"the program, {pattern}: {done.stderr}")
+                tap.equal(
+                    (done.returncode, done.stdout),
+                    (0, b"7\n"),
+                    f"the program, {pattern}: {done.stderr}",
+                )
 
 
 CHECK = tap.Tap()
 for name, library in ALLOCATORS.items():
     CHECK.check(f"with {name} each block is counted and recorded once", seen_with, library)
 for name in ("jemalloc", "tcmalloc", "mimalloc"):
-    CHECK.check(f"with {name} alone the report says what is missing", told_what_is_missing, ALLOCATORS[name])
+    CHECK.check(
+        f"with {name} alone the report says what is missing", told_what_is_missing, ALLOCATORS[name]
+    )
 CHECK.check("without the agent it only passes on", harmless_without_the_agent)
 CHECK.check("libstdc++ that comes later is found, exceptions pass", late_libstdcxx)
 CHECK.end()

@@ -48,8 +48,7 @@ static int write_report(struct tp_run *run, const struct tp_alloc_profile *profi
                         struct tp_diag *diag)
 {
     struct tp_alloc_report rows;
-    struct tp_report report = {
-        .strings = &run->strings, .stacks = &run->stacks, .memory = &rows};
+    struct tp_report report = {.strings = &run->strings, .stacks = &run->stacks, .memory = &rows};
 
     int result = tp_alloc_report_init(&rows, profile, (enum tp_alloc_key)run->sort_column);
     if (result < 0)

@@ -13,7 +13,8 @@
 struct tp_allocation_hooks {
     /* how often the calling thread allocated and freed through the malloc family */
     void (*count)(uint64_t *ret_allocations, uint64_t *ret_frees);
-    /* a block of an operator new that does not call malloc; @frame: of who the program has called */
+    /* a block of an operator new that does not call malloc; @frame: of who the program has called
+     */
     void (*allocated)(void *pointer, size_t size, const void *frame);
     /* a block of such an operator is about to be deleted; not NULL */
     void (*freeing)(void *pointer);

@@ -189,8 +189,8 @@ static inline struct resize before_resize(void *pointer)
 }
 
 /* A failed resize frees nothing; realloc(p, 0) does. */
-static inline __attribute__((always_inline)) void
-count_resize(const struct resize *r, void *result, size_t size, const void *frame)
+static inline __attribute__((always_inline)) void count_resize(const struct resize *r, void *result,
+                                                               size_t size, const void *frame)
 {
     bool freed = r->old && (result || !size);
 

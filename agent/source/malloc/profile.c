@@ -28,13 +28,13 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
 {
     if (config->alloc.choice != TP_ALLOC_SAMPLE && config->alloc.choice != TP_ALLOC_ALL)
         return TP_MALLOC_COUNT;
-    profile.depth = config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks
-                                                         : TP_STACK_FRAMES_MAX;
+    profile.depth =
+        config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
     tp_stack_start();
     if (config->alloc.choice == TP_ALLOC_ALL)
         return TP_MALLOC_ALL;
-    profile.period = config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes
-                                                                 : TP_SAMPLER_PERIOD_MAX;
+    profile.period =
+        config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
     if (tp_watched_init(&tp_watched,
                         profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY) < 0) {
         *ret_why = "no memory to watch sampled blocks: allocations are only counted";
@@ -65,8 +65,8 @@ static bool is_sampled(size_t bytes)
 {
     if (!tp_tls.sample_random) { /* the first one of this thread */
         tp_tls.sample_random = tp_sampler_seed(tp_ticks(), (uintptr_t)&tp_tls);
-        tp_tls.sample_left = tp_sampler_draw(&tp_tls.sample_random, profile.period) -
-                             (int64_t)(bytes ? bytes : 1);
+        tp_tls.sample_left =
+            tp_sampler_draw(&tp_tls.sample_random, profile.period) - (int64_t)(bytes ? bytes : 1);
         if (tp_tls.sample_left > 0)
             return false;
     }

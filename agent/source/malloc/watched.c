@@ -30,8 +30,9 @@ static bool replace(const struct tp_watched *watched, uint64_t hash, uint64_t ol
         _Atomic uint64_t *entry = bucket(watched, hash, which);
         for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++) {
             uint64_t seen = atomic_load_explicit(&entry[i], memory_order_relaxed);
-            if (seen == old && atomic_compare_exchange_strong_explicit(
-                                   &entry[i], &seen, new, memory_order_relaxed, memory_order_relaxed))
+            if (seen == old &&
+                atomic_compare_exchange_strong_explicit(&entry[i], &seen, new, memory_order_relaxed,
+                                                        memory_order_relaxed))
                 return true;
         }
     }

@@ -104,7 +104,8 @@ START_TEST(choices_may_bear_a_size)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         read_one(cases[i].entry);
-        ck_assert_msg(config.alloc.choice == cases[i].choice && config.alloc.bytes == cases[i].bytes,
+        ck_assert_msg(config.alloc.choice == cases[i].choice &&
+                          config.alloc.bytes == cases[i].bytes,
                       "%s gave %u, %llu", cases[i].entry, config.alloc.choice,
                       (unsigned long long)config.alloc.bytes);
     }

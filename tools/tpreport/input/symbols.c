@@ -82,7 +82,8 @@ static bool note_is(const char *bytes, uint64_t size, const char *build_id)
     for (uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= size;) {
         Elf64_Nhdr note;
         memcpy(&note, bytes + at, sizeof(note));
-        uint64_t name = at + sizeof(note), desc = name + ((note.n_namesz + UINT64_C(3)) & ~UINT64_C(3)),
+        uint64_t name = at + sizeof(note),
+                 desc = name + ((note.n_namesz + UINT64_C(3)) & ~UINT64_C(3)),
                  next = desc + ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
         if (next > size)
             return false;
@@ -179,8 +180,8 @@ static int read_symbols(const struct elf *elf, struct tptrace_symbols *symbols)
 
     if (!count)
         return 0;
-    int error = read_part(elf, elf->header.e_shoff, count * sizeof(Elf64_Shdr), "section headers",
-                          &bytes);
+    int error =
+        read_part(elf, elf->header.e_shoff, count * sizeof(Elf64_Shdr), "section headers", &bytes);
     if (error)
         return error;
     const Elf64_Shdr *sections = bytes;

@@ -16,7 +16,7 @@
 
 /* A file's functions; several processes have the same ones. */
 struct file {
-    char *path, *build_id; /* build_id may be NULL */
+    char *path, *build_id;           /* build_id may be NULL */
     struct tptrace_symbols *symbols; /* NULL: there are none to be had */
 };
 
@@ -325,10 +325,8 @@ int tptrace_memory(const char *path, const struct tp_selection *selection, bool 
                    struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
                    bool *ret_cut, struct tp_diag *diag)
 {
-    struct reader r = {.profile = profile,
-                       .strings = strings,
-                       .stacks = stacks,
-                       .want_symbols = want_symbols};
+    struct reader r = {
+        .profile = profile, .strings = strings, .stacks = stacks, .want_symbols = want_symbols};
     const struct tptrace_consumer consumer = {.context = &r,
                                               .range = take_range,
                                               .alloc = take_alloc,

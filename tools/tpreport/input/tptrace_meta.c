@@ -371,7 +371,7 @@ static const struct {
     {"track", take_track},         {"source", take_source},       {"note", take_note},
     {"drop", take_drop},           {"evict", take_evict},         {"end", take_end},
     {"track_end", take_track_end}, {"recovered", take_recovered}, {"schema", take_nothing},
-    {"module", take_module},      {"device", take_nothing},
+    {"module", take_module},       {"device", take_nothing},
 };
 
 static int take_object(struct tptrace_meta *meta, const struct tptrace_json *line,

@@ -593,8 +593,7 @@ static void sift_down(struct lanes *lanes, size_t at)
     struct lane *lane = lanes->heap[at];
 
     for (size_t child; (child = 2 * at + 1) < lanes->count; at = child) {
-        if (child + 1 < lanes->count &&
-            lanes->heap[child + 1]->ticks < lanes->heap[child]->ticks)
+        if (child + 1 < lanes->count && lanes->heap[child + 1]->ticks < lanes->heap[child]->ticks)
             child++;
         if (lanes->heap[child]->ticks >= lane->ticks)
             break;
@@ -613,9 +612,8 @@ static int make_lanes(struct run *run, struct lanes *lanes)
         return -ENOMEM;
     while (piece < end) {
         struct lane *lane = &lanes->items[lanes->count];
-        *lane = (struct lane){.reading = find_reading(run, piece),
-                              .next = piece,
-                              .ticks = piece->first_ticks};
+        *lane = (struct lane){
+            .reading = find_reading(run, piece), .next = piece, .ticks = piece->first_ticks};
         if (!lane->reading)
             return -ENOMEM;
         while (piece < end && piece->track == lane->next->track)

@@ -24,7 +24,7 @@ struct tptrace_stream_options {
     uint64_t first_ordinal; /* of the process's first track */
     uint64_t user;
     unsigned workers; /* at least 1 */
-    bool in_time; /* all tracks' records in the order of time, by one worker */
+    bool in_time;     /* all tracks' records in the order of time, by one worker */
     bool verify; /* what blocks say of themselves against what is in them: differences are troubles
                   */
 };

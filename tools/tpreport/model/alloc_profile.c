@@ -264,8 +264,7 @@ int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc
     }
     if (!e->is_selected)
         return 0;
-    change_live(p, &p->sites[block.owner],
-                weight_of(e->bytes, e->period) * (double)e->bytes);
+    change_live(p, &p->sites[block.owner], weight_of(e->bytes, e->period) * (double)e->bytes);
     see_peak(p, e->ns);
     draw(&p->process_curve, e->ns, p->live_bytes);
     return 0;
@@ -342,7 +341,8 @@ static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *fro
     into->quarters |= from->quarters;
 }
 
-/* Blocks that are left, one by one: their sums are exact, where differences of estimates are not. */
+/* Blocks that are left, one by one: their sums are exact, where differences of estimates are not.
+ */
 static void count_live(struct tp_alloc_profile *p)
 {
     for (size_t i = 0; i < p->live.slot_count; i++) {
@@ -351,7 +351,8 @@ static void count_live(struct tp_alloc_profile *p)
             continue;
         struct tp_alloc_site *site = &p->sites[block->owner];
         double weight = weight_of(block->bytes, site->period);
-        unsigned quarter = (unsigned)(4 * block->ns / p->process_records); /* its number, not a time */
+        unsigned quarter =
+            (unsigned)(4 * block->ns / p->process_records); /* its number, not a time */
         site->sums.live_blocks += weight;
         site->sums.live_bytes += weight * (double)block->bytes;
         site->sums.quarters |= 1u << quarter;
@@ -363,8 +364,7 @@ void tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
     count_live(p);
     for (size_t i = p->process_first; i < p->count; i++) {
         struct tp_alloc_site *site = &p->sites[i];
-        site->sums.peak_bytes =
-            site->peak_seen == p->peaks ? site->live_at_peak : site->live_bytes;
+        site->sums.peak_bytes = site->peak_seen == p->peaks ? site->live_at_peak : site->live_bytes;
         add_sums(&p->total, &site->sums);
     }
     if (p->process_curve.count) {
@@ -389,12 +389,9 @@ void tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
 /* ---- groups ---- */
 
 static const char *const key_names[TP_ALLOC_KEYS] = {
-    [TP_ALLOC_PEAK_BYTES] = "peak_bytes",
-    [TP_ALLOC_ALLOCATIONS] = "allocations",
-    [TP_ALLOC_ALLOCATED_BYTES] = "allocated_bytes",
-    [TP_ALLOC_FREED_BYTES] = "freed_bytes",
-    [TP_ALLOC_LIVE_BYTES] = "live_bytes",
-    [TP_ALLOC_TEMPORARY] = "temporary",
+    [TP_ALLOC_PEAK_BYTES] = "peak_bytes",           [TP_ALLOC_ALLOCATIONS] = "allocations",
+    [TP_ALLOC_ALLOCATED_BYTES] = "allocated_bytes", [TP_ALLOC_FREED_BYTES] = "freed_bytes",
+    [TP_ALLOC_LIVE_BYTES] = "live_bytes",           [TP_ALLOC_TEMPORARY] = "temporary",
 };
 
 const char *tp_alloc_key_name(enum tp_alloc_key key)
@@ -467,12 +464,9 @@ COMPARE(by_temporary, TP_ALLOC_TEMPORARY)
 #undef COMPARE
 
 static int (*const compare[TP_ALLOC_KEYS])(const void *, const void *) = {
-    [TP_ALLOC_PEAK_BYTES] = by_peak,
-    [TP_ALLOC_ALLOCATIONS] = by_allocations,
-    [TP_ALLOC_ALLOCATED_BYTES] = by_allocated,
-    [TP_ALLOC_FREED_BYTES] = by_freed,
-    [TP_ALLOC_LIVE_BYTES] = by_live,
-    [TP_ALLOC_TEMPORARY] = by_temporary,
+    [TP_ALLOC_PEAK_BYTES] = by_peak,           [TP_ALLOC_ALLOCATIONS] = by_allocations,
+    [TP_ALLOC_ALLOCATED_BYTES] = by_allocated, [TP_ALLOC_FREED_BYTES] = by_freed,
+    [TP_ALLOC_LIVE_BYTES] = by_live,           [TP_ALLOC_TEMPORARY] = by_temporary,
 };
 
 int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_profile *profile,

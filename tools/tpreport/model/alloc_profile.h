@@ -37,7 +37,7 @@ struct tp_alloc_site {
 
 /* What a thread's counters, which are exact, say of a range or a thread. */
 struct tp_alloc_counters {
-    uint32_t name; /* string id */
+    uint32_t name;  /* string id */
     uint64_t calls; /* of the range */
     uint64_t allocations, allocated_bytes;
     int64_t net_bytes, self_net_bytes;
@@ -81,7 +81,7 @@ struct tp_alloc_profile {
     size_t last_count;
     double live_bytes, process_peak;
     int64_t process_records; /* allocations of the process so far */
-    uint64_t peaks; /* how often the peak moved */
+    uint64_t peaks;          /* how often the peak moved */
     struct tp_alloc_curve process_curve;
 
     struct tp_alloc_sums total;
@@ -91,7 +91,7 @@ struct tp_alloc_profile {
     struct tp_alloc_curve curve;
     struct tp_alloc_counter_table ranges, threads;
     unsigned processes;
-    uint64_t records; /* allocations that are recorded one by one */
+    uint64_t records;                      /* allocations that are recorded one by one */
     uint64_t least_period, largest_period; /* of them */
     uint64_t unknown_frees; /* of blocks from before the recording, or whose allocation is lost */
     uint64_t unseen_frees;  /* a block's address was allocated again, its free is lost */
@@ -112,7 +112,8 @@ void tp_alloc_profile_freed(struct tp_alloc_profile *profile, uint64_t address, 
 /** tp_alloc_count - add exact counters of @name. Return: 0 or -ENOMEM. */
 int tp_alloc_count(struct tp_alloc_counter_table *table, const struct tp_alloc_counters *more);
 
-/** tp_alloc_profile_end_process - what is live now is live at the end, @end_ns since the run's start
+/** tp_alloc_profile_end_process - what is live now is live at the end, @end_ns since the run's
+ * start
  */
 void tp_alloc_profile_end_process(struct tp_alloc_profile *profile, int64_t end_ns);
 

@@ -45,8 +45,8 @@ static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bo
     tp_buffer_format(out, ", \"suspect\": %s", tp_alloc_is_suspect(sums) ? "true" : "false");
 }
 
-static void put_key(struct tp_buffer *out, const struct tp_report *report, enum tp_alloc_group group,
-                    uint32_t key)
+static void put_key(struct tp_buffer *out, const struct tp_report *report,
+                    enum tp_alloc_group group, uint32_t key)
 {
     if (group != TP_ALLOC_BY_STACK) {
         put_string(out, report, key);
@@ -90,13 +90,15 @@ static void put_curve(struct tp_buffer *out, const struct tp_alloc_curve *curve)
 
 static void put_head(struct tp_buffer *out, const struct tp_alloc_profile *p)
 {
-    tp_buffer_format(out,
-                     "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
-                     "\", \"units\": {\"time\": \"ns\", \"memory\": \"bytes\"},\n\"recorded\": \"%s\", "
-                     "\"records\": %llu, \"period_bytes\": %llu, \"processes\": %u,\n",
-                     !p->records ? "counters" : p->largest_period ? "samples" : "all",
-                     (unsigned long long)p->records, (unsigned long long)p->largest_period,
-                     p->processes);
+    tp_buffer_format(
+        out,
+        "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
+        "\", \"units\": {\"time\": \"ns\", \"memory\": \"bytes\"},\n\"recorded\": \"%s\", "
+        "\"records\": %llu, \"period_bytes\": %llu, \"processes\": %u,\n",
+        !p->records         ? "counters"
+        : p->largest_period ? "samples"
+                            : "all",
+        (unsigned long long)p->records, (unsigned long long)p->largest_period, p->processes);
     tp_buffer_format(out,
                      "\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
                      "\"resizes\": %llu,\n\"peak_bytes\": %.0f, \"peak_ns\": %lld,\n\"total\": {",
@@ -158,9 +160,10 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
 {
     const struct tp_alloc_sums *s = &row->sums;
     struct tp_buffer name = {0};
-    const double values[] = {s->allocations, s->allocated_bytes, s->frees,
-                             s->freed_bytes, s->live_blocks,     s->live_bytes,
-                             s->peak_bytes,  s->temporary,       tp_alloc_error95(s->bytes_variance)};
+    const double values[] = {
+        s->allocations, s->allocated_bytes, s->frees,
+        s->freed_bytes, s->live_blocks,     s->live_bytes,
+        s->peak_bytes,  s->temporary,       tp_alloc_error95(s->bytes_variance)};
 
     if (group == TP_ALLOC_BY_STACK) {
         put_stack_text(&name, report, row->key);
@@ -180,10 +183,18 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
 int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_options *options,
                         struct tp_output *output, struct tp_diag *diag)
 {
-    static const char *const columns[] = {
-        "group",       "name",       "allocations", "allocated_bytes",
-        "frees",       "freed_bytes", "live_blocks", "live_bytes",
-        "peak_bytes",  "temporary",  "allocated_bytes_error95", "suspect"};
+    static const char *const columns[] = {"group",
+                                          "name",
+                                          "allocations",
+                                          "allocated_bytes",
+                                          "frees",
+                                          "freed_bytes",
+                                          "live_blocks",
+                                          "live_bytes",
+                                          "peak_bytes",
+                                          "temporary",
+                                          "allocated_bytes_error95",
+                                          "suspect"};
     struct tp_csv_line line = {.output = output, .end = "\r\n"};
 
     (void)diag;

@@ -132,8 +132,9 @@ static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
         if (!tp_alloc_is_suspect(&row->sums) || found++ >= shown)
             continue;
         if (found == 1)
-            tp_buffer_string(out, "\nSuspected leaks: live at the end, out of all quarters of the allocations\n"
-                                  "  Live blocks  Live at end  Stack, innermost first\n");
+            tp_buffer_string(
+                out, "\nSuspected leaks: live at the end, out of all quarters of the allocations\n"
+                     "  Live blocks  Live at end  Stack, innermost first\n");
         put_count_cell(out, row->sums.live_blocks);
         put_bytes_cell(out, row->sums.live_bytes);
         tp_buffer_string(out, "  ");
@@ -211,8 +212,9 @@ static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p
 {
     put_line(out, "recorded");
     if (!p->records) {
-        tp_buffer_string(out, "counters of ranges and threads; no single allocations, so no stacks, "
-                              "no peak, no leaks (TPAGENT_ALLOC=sample:BYTES or all has them)\n");
+        tp_buffer_string(out,
+                         "counters of ranges and threads; no single allocations, so no stacks, "
+                         "no peak, no leaks (TPAGENT_ALLOC=sample:BYTES or all has them)\n");
         return;
     }
     if (!p->largest_period) {
@@ -253,16 +255,19 @@ static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
 static void put_doubts(struct tp_buffer *out, const struct tp_alloc_profile *p)
 {
     if (p->unknown_frees)
-        tp_buffer_format(out, "%-12s%llu of blocks that were allocated before the recording, or "
-                              "whose record is lost; in no sum\n",
+        tp_buffer_format(out,
+                         "%-12s%llu of blocks that were allocated before the recording, or "
+                         "whose record is lost; in no sum\n",
                          "other frees", (unsigned long long)p->unknown_frees);
     if (p->unseen_frees)
-        tp_buffer_format(out, "%-12s%llu frees are not recorded, seen by their address being "
-                              "allocated again\n",
+        tp_buffer_format(out,
+                         "%-12s%llu frees are not recorded, seen by their address being "
+                         "allocated again\n",
                          "lost", (unsigned long long)p->unseen_frees);
     if (p->unwatched)
-        tp_buffer_format(out, "%-12s%llu samples beyond what the agent can watch: allocated, but "
-                              "neither freed nor live here\n",
+        tp_buffer_format(out,
+                         "%-12s%llu samples beyond what the agent can watch: allocated, but "
+                         "neither freed nor live here\n",
                          "not watched", (unsigned long long)p->unwatched);
 }
 
