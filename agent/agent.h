@@ -23,7 +23,8 @@
 #include "thread.h"
 
 #define TP_RINGS_MAX 8192u
-#define TP_STOCK 4u
+#define TP_STOCK 64u     /* rings ready to be claimed */
+#define TP_STOCK_MADE 4u /* of them are made ahead; more come from threads that are gone */
 #define TP_PATH_MAX 1024u
 #define TP_NAME_TABLE (2u << 20)
 

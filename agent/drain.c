@@ -24,6 +24,7 @@
 #define SECOND_NS 1000000000u
 #define META_BYTES (64u << 10)
 #define LINE_BYTES 1024u
+#define CHURN 64u                    /* new threads that make a look worth it */
 #define END_TRACKS 256u              /* in the `end` line */
 #define THREAD_LINES_MAX (16u << 20) /* bytes of lines about threads */
 
@@ -42,9 +43,11 @@ struct tp_drain {
     uint64_t tick_ns;     /* of the last turn of once-a-second work */
     uint32_t early_clocks;
     uint64_t start_ns;
-    uint64_t discarded;      /* records thrown away because the recording may not grow */
-    uint64_t thread_bytes;   /* of meta.jsonl, for threads that come and go */
-    uint32_t threads_untold; /* that came when there was no more room for such lines */
+    uint64_t discarded;               /* records thrown away because the recording may not grow */
+    uint64_t thread_bytes;            /* of meta.jsonl, for threads that come and go */
+    uint64_t early_told;              /* of live->early_drops */
+    uint32_t tracks_then, rings_then; /* after the last look for threads that are gone */
+    uint32_t threads_untold;          /* that came when there was no more room for such lines */
     struct tp_segments segments;
 };
 
@@ -74,6 +77,8 @@ static void write_meta(struct tp_live *live)
 {
     struct tp_drain *d = live->drain;
 
+    while (d->meta.cut && d->meta.used && d->meta_bytes[d->meta.used - 1] != '\n')
+        d->meta.used--; /* a line that found no room goes whole */
     if (d->meta.used && !tp_recording_meta(live, d->meta_bytes, d->meta.used))
         tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
     else if (d->meta.used > META_BYTES / 2) /* the disk does not take them: the newest must go */
@@ -85,6 +90,22 @@ static void make_room(struct tp_live *live)
 {
     if (live->drain->meta.used > META_BYTES - LINE_BYTES)
         write_meta(live);
+}
+
+/* Events of threads that got no ring: they are in no ring that outlives the process, so they are
+ * told as they come. */
+static void tell_early(struct tp_live *live)
+{
+    struct tp_drain *d = live->drain;
+    uint64_t early = atomic_load_explicit(&live->early_drops, memory_order_relaxed);
+
+    if (early == d->early_told)
+        return;
+    make_room(live);
+    tp_text_format(&d->meta,
+                   "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
+                   (unsigned long long)(early - d->early_told));
+    d->early_told = early;
 }
 
 /* --- one ring
@@ -262,8 +283,7 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     if (e->successor || e->slot_count >= LARGEST_RING || t->entry != index)
         return;
     uint32_t slots = e->slot_count * 4 < LARGEST_RING ? e->slot_count * 4 : LARGEST_RING;
-    if (atomic_load(&live->ring_bytes) + (uint64_t)slots * TP_SLOT_BYTES >
-        tp_agent.config.ring_total)
+    if (tp_recording_ring_fits(live, slots) != slots)
         return;
     int next = tp_recording_make_ring(live, live->drain->ring_dir, slots);
     if (next < 0)
@@ -340,6 +360,7 @@ void tp_drain_here(struct tp_live *live)
         return;
     drain_pass(live, false, false);
     once_a_second(live, tp_os_monotonic_ns());
+    tell_early(live);
     write_meta(live);
     tp_segments_close(live, &live->drain->segments, false);
     atomic_store_explicit(&live->drain_lock, 0, memory_order_release);
@@ -365,7 +386,7 @@ static void stop_writers(struct tp_live *live)
 static void put_losses(struct tp_live *live, struct tp_text *meta)
 {
     struct tp_drain *d = live->drain;
-    uint64_t early = atomic_load(&live->early_drops), names = atomic_load(&live->names.refused);
+    uint64_t names = atomic_load(&live->names.refused);
 
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
@@ -379,11 +400,8 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
                        "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
                        e->header->track, (unsigned long long)dropped);
     }
+    tell_early(live);
     make_room(live);
-    if (early)
-        tp_text_format(meta,
-                       "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
-                       (unsigned long long)early);
     if (names)
         tp_text_format(
             meta,
@@ -519,7 +537,7 @@ static void fill_stock(struct tp_live *live)
 {
     bool all = tp_agent.config.alloc.choice == TP_ALLOC_ALL; /* rings fill at once */
 
-    for (unsigned i = 0; i < TP_STOCK; i++) {
+    for (unsigned i = 0; i < TP_STOCK_MADE; i++) {
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
         int entry = tp_recording_make_ring(live, live->drain->ring_dir,
@@ -573,20 +591,39 @@ static void retire_dead(struct tp_live *live)
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;
         tell_track_end(live, e);
-        tp_recording_drop_ring(live, live->drain->ring_dir, i);
+        if (!tp_recording_recycle_ring(live, i))
+            tp_recording_drop_ring(live, live->drain->ring_dir, i);
+        tp_os_forget(t->names, TP_NAME_CACHE * sizeof(*t->names)); /* a page */
         memset(t, 0, offsetof(struct tp_thread, state));
         atomic_store_explicit(&t->state, TP_THREAD_FREE, memory_order_release);
     }
+}
+
+/* Threads that come and go fast would use up all rings within the second: as many new ones as there
+ * are, and the dead are looked for. */
+static void watch_churn(struct tp_live *live, bool now)
+{
+    struct tp_drain *d = live->drain;
+    uint32_t tracks = atomic_load(&live->next_track), used = 0;
+
+    uint32_t come = tracks - d->tracks_then;
+    if (!now && (come < CHURN || come < d->rings_then))
+        return;
+    retire_dead(live);
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++)
+        used += atomic_load(&live->rings[i].state) == TP_RING_USED;
+    d->tracks_then = tracks;
+    d->rings_then = used;
 }
 
 static void thread_second(struct tp_live *live, uint64_t now_ns)
 {
     struct tp_drain *d = live->drain;
 
+    watch_churn(live, now_ns - d->tick_ns >= SECOND_NS);
     if (now_ns - d->tick_ns < SECOND_NS)
         return;
     d->tick_ns = now_ns;
-    retire_dead(live);
     tp_sources_tick();
     tp_sources_report(&d->meta, false);
 }
@@ -625,6 +662,7 @@ static void *drain_main(void *argument)
         uint64_t now_ns = tp_os_monotonic_ns();
         once_a_second(live, now_ns);
         thread_second(live, now_ns);
+        tell_early(live);
         write_meta(live);
         atomic_store(&live->drain_bell, 1);
         if (atomic_load(&live->want) != WANT_END)

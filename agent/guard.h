@@ -23,11 +23,12 @@ struct tp_tls {
     uint16_t cuda_device;      /* that this thread has chosen, + 1; 0 none yet: the first */
     uint8_t cuda_depth;        /* interposed CUDA calls that this thread is inside of */
     uint8_t converts;          /* a thread of CUPTI's, or ours: it may wait for room in its ring */
-    uint8_t resolving;         /* inside the search for the next malloc */
-    uint8_t in_hook;           /* telling of an operator new or delete */
-    uint8_t ours;              /* a thread of the agent: nothing of it is recorded */
-    uint8_t attaching; /* on the way to a control block: a signal handler must not go there too;
-                          counts those that wanted to */
+    uint8_t any_window; /* what it records now was captured in the window, whatever that is now */
+    uint8_t resolving;  /* inside the search for the next malloc */
+    uint8_t in_hook;    /* telling of an operator new or delete */
+    uint8_t ours;       /* a thread of the agent: nothing of it is recorded */
+    uint8_t attaching;  /* on the way to a control block: a signal handler must not go there too;
+                           counts those that wanted to */
 };
 
 extern __thread struct tp_tls tp_tls

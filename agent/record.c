@@ -207,7 +207,7 @@ static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, u
         count_lost(t, record, ticks);
         return false;
     }
-    if (!tp_capture_is_open() && leave_out(t, record)) {
+    if (!tp_capture_is_open() && !tp_tls.any_window && leave_out(t, record)) {
         set_careful(t);
         return false;
     }

@@ -14,6 +14,7 @@
 
 #define NAMES_STEP (1u << 20)
 #define SECOND_CLOCK_NS 200000u /* nearer ones tell no rate: a reading is some 30 ns wide */
+#define SMALL_SLOTS (2u << 10)
 #define META_BUFFER (64u << 10)
 #define FILE_MODE 0600u /* of all files; nobody else is to read them */
 #define DIRECTORY_MODE 0700u
@@ -431,8 +432,8 @@ static void put_schema_line(struct tp_text *text)
     static const char *const roles[] = {"none", "begin", "end", "point", "lost"};
     static const char *const classes[] = {"none", "op", "nvtx", "itt", "api", "cuda"};
 
-    tp_text_string(
-        text, "{\"t\":\"schema\",\"kinds\":[{\"id\":0,\"name\":\"all\",\"slots\":0,\"columns\":[");
+    tp_text_string(text, "{\"t\":\"schema\",\"kinds\":[{\"id\":0,\"name\":\"all\",\"slots\":0,"
+                         "\"role\":\"none\",\"class\":\"none\",\"columns\":[");
     put_columns(text, TP_EVENT_ALL);
     tp_text_string(text, "]}");
     for (unsigned k = 1; k < TP_EVENT_KIND_END; k++) {
@@ -491,7 +492,9 @@ static int append_meta(struct tp_live *live, const char *bytes, size_t size, int
     int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_APPEND | flags, FILE_MODE);
     if (fd < 0)
         return fail_at(path, fd);
-    int64_t n = tp_os_write(fd, bytes, size);
+    int64_t before = tp_os_seek_end(fd), n = tp_os_write(fd, bytes, size);
+    if (n > 0 && n < (int64_t)size && before >= 0) /* half a line would spoil the next one */
+        tp_os_truncate(fd, (uint64_t)before);
     tp_os_close(fd);
     return n == (int64_t)size ? 0 : fail_at(path, n < 0 ? (int)n : -ENOSPC);
 }
@@ -683,35 +686,105 @@ static struct tp_ring_entry *claim_entry(struct tp_live *live)
     return NULL;
 }
 
+static uint64_t ring_bytes(uint32_t slot_count)
+{
+    return TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES;
+}
+
+/*
+ * A quarter of the room for rings is kept for small ones, so that threads that come late get one,
+ * too.
+ */
+uint32_t tp_recording_ring_fits(struct tp_live *live, uint32_t slot_count)
+{
+    uint64_t total = tp_agent.config.ring_total, used = atomic_load(&live->ring_bytes);
+
+    for (; slot_count >= TP_RING_SLOTS_MIN; slot_count /= 4)
+        if (used + ring_bytes(slot_count) <= (slot_count > SMALL_SLOTS ? total / 4 * 3 : total))
+            return slot_count;
+    return 0;
+}
+
+static uint32_t reserve_room(struct tp_live *live, uint32_t slot_count)
+{
+    uint64_t used = atomic_load(&live->ring_bytes);
+
+    for (;;) {
+        slot_count = tp_recording_ring_fits(live, slot_count);
+        if (!slot_count ||
+            atomic_compare_exchange_strong(&live->ring_bytes, &used, used + ring_bytes(slot_count)))
+            return slot_count;
+    }
+}
+
+static void give_room(struct tp_live *live, uint32_t slot_count)
+{
+    if (slot_count)
+        atomic_fetch_sub(&live->ring_bytes, ring_bytes(slot_count));
+}
+
 int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count)
 {
-    struct tp_ring_entry *e = claim_entry(live);
     int error = -ENOSPC;
 
-    if (!e)
+    slot_count = reserve_room(live, slot_count);
+    struct tp_ring_entry *e = slot_count ? claim_entry(live) : NULL;
+    if (!e) {
+        give_room(live, slot_count);
         return -TP_ELIMIT;
+    }
+    uint32_t reserved = slot_count;
     e->number = 1 + atomic_fetch_add(&live->next_ring, 1);
-    if (atomic_load(&live->ring_bytes) + (uint64_t)slot_count * TP_SLOT_BYTES >
-        tp_agent.config.ring_total)
-        slot_count = 2048;
     for (; error && slot_count >= TP_RING_SLOTS_MIN; slot_count /= 4) {
         error = make_ring_file(live, dir, e, slot_count);
         if (!error)
             break;
     }
     if (error) {
-        slot_count = 2048;
+        slot_count = reserved < SMALL_SLOTS ? reserved : SMALL_SLOTS;
         error = make_anonymous_ring(live, e, slot_count);
     }
     if (error) {
         atomic_store(&e->state, TP_RING_NONE);
+        give_room(live, reserved);
         return error;
     }
     e->slot_count = slot_count;
-    e->map_bytes = TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES;
-    atomic_fetch_add(&live->ring_bytes, e->map_bytes);
+    e->map_bytes = ring_bytes(slot_count);
+    atomic_fetch_sub(&live->ring_bytes, ring_bytes(reserved) - e->map_bytes);
     tp_os_dont_fork(e->header, e->map_bytes);
     return (int)(e - live->rings);
+}
+
+/* The first places of the stock take any ring, so that the others hold little memory. */
+static _Atomic uint32_t *free_place(struct tp_live *live, uint32_t slot_count)
+{
+    for (unsigned i = slot_count > SMALL_SLOTS ? 0 : TP_STOCK_MADE;
+         i < (slot_count > SMALL_SLOTS ? TP_STOCK_MADE : TP_STOCK); i++)
+        if (!atomic_load(&live->stock[i]))
+            return &live->stock[i];
+    return NULL;
+}
+
+bool tp_recording_recycle_ring(struct tp_live *live, uint32_t entry)
+{
+    struct tp_ring_entry *e = &live->rings[entry];
+    _Atomic uint32_t *place = e->number ? free_place(live, e->slot_count) : NULL;
+    struct tp_ring_entry kept = {.number = e->number,
+                                 .header = e->header,
+                                 .map_bytes = e->map_bytes,
+                                 .slot_count = e->slot_count,
+                                 .open = e->open,
+                                 .open_room = e->open_room};
+
+    if (!place)
+        return false;
+    tp_ring_unclaim(e->header);
+    memcpy((char *)e + sizeof(e->state), (char *)&kept + sizeof(e->state),
+           sizeof(*e) - sizeof(e->state));
+    atomic_store_explicit(&e->state, TP_RING_STOCK, memory_order_relaxed);
+    atomic_store_explicit(place, entry + 1, memory_order_release);
+    return true;
 }
 
 void tp_recording_drop_ring(struct tp_live *live, int dir, uint32_t entry)

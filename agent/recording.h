@@ -54,6 +54,14 @@ void tp_recording_close_names(struct tp_live *live);
  */
 int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count);
 
+/** tp_recording_ring_fits - slots of the largest ring up to @slot_count for which
+ * TPAGENT_RING_TOTAL has room; 0 none */
+uint32_t tp_recording_ring_fits(struct tp_live *live, uint32_t slot_count);
+
+/** tp_recording_recycle_ring - a ring that is empty and whose thread is gone becomes as new, in the
+ * stock, if that has a place for it. Context: drain thread. Return: whether it did. */
+bool tp_recording_recycle_ring(struct tp_live *live, uint32_t entry);
+
 /** tp_recording_drop_ring - unmap and unlink; the entry becomes free. Context: drainer. */
 void tp_recording_drop_ring(struct tp_live *live, int dir, uint32_t entry);
 

@@ -8,13 +8,22 @@
 #include "base/error.h"
 #include "base/os.h"
 
+#define LOOK_BYTES (1u << 20)
+#define LEAST_LIMIT (1u << 20)
+#define DEFAULT_MIN_FREE (1u << 30)
 #define RETRY_NS 5000000000u
+
+static void set_limit(struct tp_segments *segments, uint64_t limit)
+{
+    segments->limit = limit;
+    segments->step = limit / 8 < TP_SEGMENT_BYTES ? limit / 8 : TP_SEGMENT_BYTES;
+}
 
 int tp_segments_init(struct tp_segments *segments, uint64_t max_bytes)
 {
     segments->fd = -1;
     segments->first = segments->next = 1;
-    segments->step = max_bytes / 8 < TP_SEGMENT_BYTES ? max_bytes / 8 : TP_SEGMENT_BYTES;
+    set_limit(segments, max_bytes);
     segments->index = tp_os_map(TP_SEGMENT_BLOCKS_MAX * sizeof(*segments->index));
     segments->index_buffer_size = tp_index_size(TP_SEGMENT_BLOCKS_MAX);
     segments->index_buffer = tp_os_map(segments->index_buffer_size);
@@ -89,11 +98,13 @@ static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int
     tp_os_unlink(dir, path, false);
     tp_text_format(ret_meta,
                    "{\"t\":\"evict\",\"segment\":%u,\"first_ticks\":%llu,\"last_ticks\":%llu,"
-                   "\"blocks\":%u,\"bytes\":%llu}\n",
+                   "\"blocks\":%u,\"bytes\":%llu,\"reason\":\"%s\"}\n",
                    info->number, (unsigned long long)info->first_ticks,
                    (unsigned long long)info->last_ticks, info->blocks,
-                   (unsigned long long)info->bytes);
+                   (unsigned long long)info->bytes,
+                   segments->is_low ? "TPAGENT_MIN_FREE" : "TPAGENT_MAX_SIZE");
     segments->total -= info->bytes;
+    segments->asked = segments->asked > info->bytes ? segments->asked - info->bytes : 0;
     segments->first++;
 }
 
@@ -129,22 +140,62 @@ void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool 
     segments->fd = -1;
 }
 
+/* 5 % of the file system where nobody asked for anything else. */
+static uint64_t least_free(uint64_t all_bytes)
+{
+    uint64_t asked = tp_agent.config.min_free;
+
+    return asked == DEFAULT_MIN_FREE && all_bytes / 20 < asked ? all_bytes / 20 : asked;
+}
+
+/*
+ * While less is free than should be, the recording grows no more: what it has now (but a least) is
+ * its limit. Asked once for each mebibyte.
+ */
+static void look_at_disk(struct tp_segments *segments, struct tp_text *ret_meta)
+{
+    uint64_t free_bytes, all_bytes, least;
+    bool was_low = segments->is_low;
+
+    if (segments->fd < 0 || (segments->asked && segments->total - segments->asked < LOOK_BYTES))
+        return;
+    segments->asked = segments->total;
+    if (tp_os_free_space(segments->fd, &free_bytes, &all_bytes))
+        return;
+    least = least_free(all_bytes);
+    /* Not low any more when it could grow to thrice its size: eviction itself makes room, too. */
+    segments->is_low = free_bytes < least + (was_low ? 2 * segments->limit : 0);
+    if (segments->is_low == was_low)
+        return;
+    uint64_t now = segments->total > LEAST_LIMIT ? segments->total : LEAST_LIMIT;
+    set_limit(segments,
+              segments->is_low && now < tp_agent.config.max_size ? now : tp_agent.config.max_size);
+    if (segments->is_low)
+        tp_text_format(
+            ret_meta,
+            "{\"t\":\"note\",\"text\":\"%llu bytes free on the disk, %llu are to be left "
+            "(TPAGENT_MIN_FREE): events are kept within %llu bytes\"}\n",
+            (unsigned long long)free_bytes, (unsigned long long)least,
+            (unsigned long long)segments->limit);
+    segments->told_low |= segments->is_low;
+}
+
 static bool must_turn(const struct tp_segments *segments, size_t bytes)
 {
     return segments->next == segments->first || segments->bytes + bytes > segments->step ||
            segments->index_count >= TP_SEGMENT_BLOCKS_MAX;
 }
 
-static int turn_segment(struct tp_live *live, struct tp_segments *segments, int dir,
+static int turn_segment(struct tp_live *live, struct tp_segments *segments, int dir, size_t bytes,
                         struct tp_text *ret_meta)
 {
     const struct tp_config *config = &tp_agent.config;
+    uint64_t need = segments->step > bytes ? segments->step : bytes;
 
     if (segments->next > segments->first)
         tp_segments_close(live, segments, true);
     while (segments->next > segments->first &&
-           ((config->when_big == TP_BIG_KEEP_LAST &&
-             segments->total + segments->step > config->max_size) ||
+           ((config->when_big == TP_BIG_KEEP_LAST && segments->total + need > segments->limit) ||
             segments->next - segments->first >= TP_SEGMENTS_MAX))
         evict_oldest(live, segments, dir, ret_meta);
     return begin_segment(live, segments, dir);
@@ -155,13 +206,13 @@ static int append(struct tp_live *live, struct tp_segments *segments, int dir, c
 {
     int error = 0;
 
-    if (tp_agent.config.when_big == TP_BIG_KEEP_FIRST &&
-        segments->total + bytes > tp_agent.config.max_size)
+    if (tp_agent.config.when_big == TP_BIG_KEEP_FIRST && segments->total + bytes > segments->limit)
         segments->stopped = true;
     if (segments->stopped)
         return -TP_EFULL;
+    look_at_disk(segments, ret_meta);
     if (must_turn(segments, bytes))
-        error = turn_segment(live, segments, dir, ret_meta);
+        error = turn_segment(live, segments, dir, bytes, ret_meta);
     else if (segments->fd < 0)
         error = open_segment(live, segments, dir, segments->next - 1, false);
     if (error)

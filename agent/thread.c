@@ -62,12 +62,7 @@ void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t ent
     struct tp_ring_entry *e = &live->rings[entry];
     struct tp_ring_header *ring = e->header;
 
-    ring->track = t->track;
-    ring->tid = t->tid;
-    ring->first = t->cursor;
-    atomic_store_explicit(&ring->tail, t->cursor, memory_order_relaxed);
-    atomic_store_explicit(&ring->dropped, t->dropped, memory_order_relaxed);
-    atomic_store_explicit(&ring->head, t->cursor, memory_order_release);
+    tp_ring_claim(ring, t->track, t->tid, t->cursor, t->dropped);
     e->thread = t->index;
     t->ring = ring;
     t->entry = entry;

@@ -102,6 +102,8 @@ want_build_packages() {
     want pkg-config --exists libxxhash -- libxxhash-dev
     want pkg-config --exists yajl -- libyajl-dev
     want pkg-config --exists zlib -- zlib1g-dev
+    want pkg-config --exists libprotobuf-c -- libprotobuf-c-dev
+    want command -v protoc-c -- protobuf-c-compiler
     want test -x /usr/bin/python3 -- python3
 }
 

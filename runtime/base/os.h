@@ -38,8 +38,8 @@ int tp_os_getcwd(char *buffer, size_t size);
  */
 int tp_os_allocate(int fd, uint64_t offset, uint64_t size);
 
-/** tp_os_write - all of it. Return: @size, or what was written before an error when > 0, else
- * -errno. */
+/** tp_os_write - all of it. Refuses (-EFBIG) what RLIMIT_FSIZE forbids at a file's end. Return:
+ * @size, or what was written before an error when > 0, else -errno. */
 int64_t tp_os_write(int fd, const void *bytes, size_t size);
 int64_t tp_os_read(int fd, void *bytes, size_t size);
 int64_t tp_os_seek_end(int fd);
@@ -64,6 +64,7 @@ void *tp_os_remap(void *memory, size_t old_size,
 void tp_os_unmap(void *memory, size_t size);
 int tp_os_wipe_on_fork(void *memory, size_t size);
 int tp_os_dont_fork(void *memory, size_t size);
+int tp_os_forget(void *memory, size_t size); /* private pages read 0 again and take no room */
 
 /**
  * tp_os_read_memory - copy from addresses of this process that may be wrong

@@ -130,14 +130,21 @@ static int write_zeros(int fd, uint64_t offset, uint64_t size)
     return 0;
 }
 
-int tp_os_allocate(int fd, uint64_t offset, uint64_t size)
+/* RLIMIT_FSIZE: what goes beyond it is a deadly signal to the thread that writes. */
+static bool is_beyond_limit(uint64_t end)
 {
     struct rlimit limit;
 
-    if (!CALL(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-        offset + size > limit.rlim_cur)
-        return -EFBIG;
+    return !CALL(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+           end > limit.rlim_cur;
+}
+
+int tp_os_allocate(int fd, uint64_t offset, uint64_t size)
+{
     long error;
+
+    if (is_beyond_limit(offset + size))
+        return -EFBIG;
     do
         error = CALL(SYS_fallocate, fd, 0, offset, size);
     while (error == -EINTR);
@@ -148,7 +155,12 @@ int tp_os_allocate(int fd, uint64_t offset, uint64_t size)
 
 int64_t tp_os_write(int fd, const void *bytes, size_t size)
 {
+    struct tp_os_stat info = {0};
     size_t done = 0;
+
+    if (is_beyond_limit(UINT64_MAX) && !tp_os_stat(fd, &info) && S_ISREG(info.mode) &&
+        is_beyond_limit(info.size + size))
+        return -EFBIG;
 
     while (done < size) {
         long n = CALL(SYS_write, fd, (const char *)bytes + done, size - done);
@@ -254,6 +266,11 @@ void tp_os_unmap(void *memory, size_t size)
 int tp_os_wipe_on_fork(void *memory, size_t size)
 {
     return (int)CALL(SYS_madvise, memory, size, MADV_WIPEONFORK);
+}
+
+int tp_os_forget(void *memory, size_t size)
+{
+    return (int)CALL(SYS_madvise, memory, size, MADV_DONTNEED);
 }
 
 int tp_os_dont_fork(void *memory, size_t size)

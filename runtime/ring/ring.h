@@ -62,6 +62,20 @@ struct tp_ring_header {
 void tp_ring_header_init(struct tp_ring_header *header, const uint8_t uuid[16], uint32_t pid,
                          uint32_t ring, uint32_t slot_count);
 
+/**
+ * tp_ring_claim - the ring serves @track of thread @tid from slot @cursor on
+ * @dropped: of the track so far
+ *
+ * The track is stored last: until then the ring is nobody's, whoever dies when. Context: hook, the
+ * thread that will write, of a ring that nobody has claimed.
+ */
+void tp_ring_claim(struct tp_ring_header *header, uint32_t track, uint32_t tid, uint64_t cursor,
+                   uint64_t dropped);
+
+/** tp_ring_unclaim - the ring is nobody's again. Context: the reader, of an empty ring whose writer
+ * is gone. */
+void tp_ring_unclaim(struct tp_ring_header *header);
+
 struct tp_diag;
 
 /* What a reader needs to know of ring remains, checked. */

@@ -28,3 +28,28 @@ void tp_ring_header_init(struct tp_ring_header *header, const uint8_t uuid[16], 
     header->track = TP_RING_UNCLAIMED;
     header->checksum = (uint32_t)XXH3_64bits(header, offsetof(struct tp_ring_header, checksum));
 }
+
+void tp_ring_claim(struct tp_ring_header *header, uint32_t track, uint32_t tid, uint64_t cursor,
+                   uint64_t dropped)
+{
+    header->tid = tid;
+    header->first = cursor;
+    atomic_store_explicit(&header->tail, cursor, memory_order_relaxed);
+    atomic_store_explicit(&header->dropped, dropped, memory_order_relaxed);
+    atomic_store_explicit(&header->head, cursor, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    *(volatile uint32_t *)&header->track = track;
+}
+
+void tp_ring_unclaim(struct tp_ring_header *header)
+{
+    *(volatile uint32_t *)&header->track = TP_RING_UNCLAIMED;
+    atomic_thread_fence(memory_order_seq_cst);
+    header->tid = 0;
+    header->first = 0;
+    atomic_store_explicit(&header->head, 0, memory_order_relaxed);
+    atomic_store_explicit(&header->tail, 0, memory_order_relaxed);
+    atomic_store_explicit(&header->dropped, 0, memory_order_relaxed);
+    atomic_store_explicit(&header->open, 0, memory_order_relaxed);
+    atomic_store_explicit(&header->closed, 0, memory_order_relaxed);
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * gen_recording DIR OPS [TRACKS [cuda]]: a training-like recording of OPS operators, for measuring
- * the reader. With `cuda` every operator without operators below it launches a kernel; prints the
- * number of launches instead. */
+ * gen_recording DIR OPS [TRACKS [KERNELS]]: a training-like recording of OPS operators, for
+ * measuring the reader. With KERNELS every operator without operators below it launches so many;
+ * prints the number of launches instead. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static uint32_t names[64], kernels[64], launch_name, geometry;
 /* What CUDA did, told by a thread of its own. */
 struct device {
     struct recording_track track;
-    bool is_on;
+    unsigned kernels; /* of an operator; 0: there is no device */
     uint32_t correlation;
     uint64_t busy_until;
     struct launch {
@@ -76,11 +76,11 @@ static void put_op(struct thread *t, struct device *d, struct random *random, un
     track_put(&t->track, TP_EVENT_OP_BEGIN, step(t, random), names[name], words);
     t->ops++;
     uint64_t below = depth < 3 ? random_below(random, 3) : 0;
-    if (!below && d->is_on)
+    for (unsigned i = below ? 0 : d->kernels; i > 0; i--)
         launch(t, d, random);
     for (; below > 0; below--) /* with a device, as a program calls them; else any */
         put_op(t, d, random, depth + 1,
-               d->is_on ? (name * 5 + below) % 64 : random_below(random, 64));
+               d->kernels ? (name * 5 + below) % 64 : random_below(random, 64));
     if (random_below(random, 4) == 0) {
         t->track.allocated += 64 * (1 + random_below(random, 64));
         t->track.alloc_calls++;
@@ -118,8 +118,8 @@ int main(int argc, char **argv)
     launch_name = recording_text(&recording, TP_NAME_TEXT, "cudaLaunchKernel_v7000");
     geometry = recording_text(&recording, TP_NAME_GEOMETRY, "[[64,1,1],[256,1,1],32,0,0,0]");
     recording_clock(&recording, 0);
-    device.is_on = argc > 4;
-    if (device.is_on) {
+    device.kernels = argc > 4 ? (unsigned)atoi(argv[4]) : 0;
+    if (device.kernels) {
         recording_meta(&recording, "{\"t\":\"cuda\",\"mode\":\"cupti\",\"clock\":\"ticks\"}");
         track_begin(&device.track, &recording, 99, 99);
     }
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     }
     for (unsigned i = 0; i < count; i++)
         track_flush(&threads[i].track);
-    if (device.is_on) {
+    if (device.kernels) {
         tell(&device, &random, recording.last_ticks);
         track_flush(&device.track);
         track_end(&device.track);
@@ -142,6 +142,6 @@ int main(int argc, char **argv)
     recording_end(&recording, "exit");
     for (unsigned i = 0; i < count; i++)
         track_end(&threads[i].track);
-    printf("%llu\n", (unsigned long long)(device.is_on ? device.correlation : done));
+    printf("%llu\n", (unsigned long long)(device.kernels ? device.correlation : done));
     return 0;
 }

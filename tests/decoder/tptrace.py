@@ -36,7 +36,7 @@ def unwrap(ticks, near):
 
 def kind_of_schema(kind):
     columns = [Column(*(column[key] for key in Column._fields)) for column in kind["columns"]]
-    return Kind(kind["id"], kind["name"], kind["slots"], kind["role"], columns)
+    return Kind(kind["id"], kind["name"], kind["slots"], kind.get("role"), columns)
 
 class Bytes:
     def __init__(self, data):

@@ -56,6 +56,34 @@ def streamed_and_listed_rows_agree(recording):
     assert total["count"] == sum(counts.values()), total
 
 
+def a_process_without_its_meta_is_told(recording):
+    metas = sorted(recording.rglob("meta.jsonl"))
+    metas[0].unlink()
+    done = run(recording)
+    assert done.returncode == 3 and "meta.jsonl" in done.stderr and done.stdout, done
+    for meta in metas[1:]:
+        meta.unlink()
+    for words in ([], ["info"], ["trace"]):
+        done = run(*words, recording)
+        assert done.returncode == 1 and not done.stdout, done
+        assert f"{metas[0].parent.name}/meta.jsonl: No such file" in done.stderr, done
+
+
+def threads_keep_their_numbers(recording):
+    rows = json.loads(run("events", recording, "--format=json").stdout)["rows"]
+    threads = sorted({row["thread"] for row in rows})
+    assert threads and 0 not in threads, threads
+    for thread in threads:
+        done = run("events", "--format=json", "--thread", thread, recording)
+        mine = json.loads(done.stdout)["rows"]
+        assert len(mine) == sum(row["thread"] == thread for row in rows), thread
+    done = run("--thread=nobody", recording)
+    assert f"there are threads {threads[0]}" in done.stderr, done.stderr
+    done = run("--step=100000", recording)
+    assert "no event is selected by --step 100000" in done.stderr, done.stderr
+    assert "steps 0 to " in done.stderr, done.stderr
+
+
 def info_and_check_find_it_whole(recording):
     done = run("info", recording)
     assert done.returncode == 0 and "whole       yes" in done.stdout and not done.stderr, done
@@ -152,6 +180,8 @@ def missing_files_are_said(recording):
 TESTS = [
     a_recording_becomes_the_table,
     streamed_and_listed_rows_agree,
+    a_process_without_its_meta_is_told,
+    threads_keep_their_numbers,
     info_and_check_find_it_whole,
     processes_and_ranks_are_chosen,
     without_input_the_newest_is_found,

@@ -38,7 +38,7 @@ static void show_rows(struct tp_report *report, int sort_column)
     show(report, TP_VIEW_ROWS, "json");
     show(report, TP_VIEW_ROWS, "csv");
     show(report, TP_VIEW_ROWS, "repr");
-    show(report, TP_VIEW_STACKS, "folded");
+    show(report, TP_VIEW_STACKS, "reference");
 }
 
 static void show_events(const struct tp_event_list *list)

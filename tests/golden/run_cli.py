@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """tpreport as a program: exit statuses, streams, files. Prints TAP. usage: run_cli.py TPREPORT"""
 
+import gzip
 import json
 import os
 import pathlib
@@ -139,7 +140,77 @@ def tables_are_the_same_in_any_locale(case):
     assert run(case, env=env).stdout == run(case).stdout
 
 
+def a_mistyped_command_gets_the_nearest(case):
+    for word, nearest in (("averges", "averages"), ("kernel", "kernels"), ("evnets", "events")):
+        done = run(word, cwd=case.parent)
+        assert done.returncode == 1 and not done.stdout, done
+        assert f"{word}: no such file, and no such command; nearest: {nearest}" in done.stderr, done
+    for word in ("trace.jsn", "./averges", "quite-something-else"):
+        done = run(word, cwd=case.parent)
+        assert done.returncode == 1 and "nearest" not in done.stderr, done
+
+
+def unknown_words_get_the_list_or_the_nearest(case):
+    for words, text in (
+        (["--sort-by=nonsense"], "self_cpu_time_total"),
+        (["--sort-bye=x"], "nearest: --sort-by"),
+        (["--format=xml"], "text, json, csv, repr"),
+        (["stacks", "--format=xml"], "reference, folded, pprof"),
+        (["trace", "--style=x"], "kineto, list"),
+        (["stacks", "--metric=x"], "self_privateuse1_time_total"),
+        (["stacks", "--metric=count"], "--format folded or pprof"),
+        (["kernels", "--profiler=x"], "ascend, device, framework, wallclock"),
+        (["--of=x"], "events or averages"),
+    ):
+        done = run(*words, case)
+        assert done.returncode == 2 and text in done.stderr and not done.stdout, (words, done)
+
+
+def an_empty_selection_says_so_and_what_there_is(case):
+    for words in (["--thread=nobody"], ["--from=99999"], ["events", "--to=0"]):
+        done = run(*words, case)
+        assert done.returncode == 0 and done.stderr.count("\n") == 1, (words, done)
+        assert f"no event is selected by {words[-1].split('=')[0]}" in done.stderr, done
+        assert "threads 1, times from 0.000 to 0.050 s" in done.stderr, done
+    assert not run("--thread=1", case).stderr
+
+
+def a_recording_further_down_is_named(case):
+    folder = case.parent / "up"
+    deep = folder / "a" / "b" / "tpagent-1"
+    deep.mkdir(parents=True)
+    (deep / "run.json").write_text("{}")
+    done = run(folder)
+    assert done.returncode == 1 and f"further down there is {deep}" in done.stderr, done
+
+
+def help_has_an_example_of_every_command(case):
+    text = run("--help").stdout
+    commands = text.split("commands:\n")[1].split("\n\n")[0].splitlines()
+    examples = text.split("examples:\n")[1].split("\n\n")[0].splitlines()
+    names = [line.split()[0] for line in commands]
+    assert len(examples) == len(names) > 8, examples
+    for name, example in zip(names, examples):
+        words = example.split()
+        assert words[0] == "tpreport" and (name == "averages" or words[1] == name), example
+
+
+def files_named_gz_are_compressed(case):
+    for words in (["trace"], ["averages"], ["stacks", "--format=folded"]):
+        plain, packed = case.with_name("out.txt"), case.with_name("out.txt.gz")
+        assert run(*words, "-o", plain, case).returncode == 0
+        assert run(*words, "-o", packed, case).returncode == 0
+        mine, theirs = plain.read_text(), gzip.decompress(packed.read_bytes()).decode()
+        assert mine.replace("out.txt", "") == theirs.replace("out.txt.gz", ""), words
+
+
 TESTS = [
+    a_mistyped_command_gets_the_nearest,
+    unknown_words_get_the_list_or_the_nearest,
+    an_empty_selection_says_so_and_what_there_is,
+    a_recording_further_down_is_named,
+    help_has_an_example_of_every_command,
+    files_named_gz_are_compressed,
     a_whole_report_exits_with_0,
     usage_exits_with_2_and_one_line,
     errors_exit_with_1_and_name_the_file,

@@ -117,17 +117,21 @@ def a_killed_writers_file_is_printed_and_the_status_is_3(program, trace, folder)
         (folder / "cut").write_bytes(data)
         done = run(program, [], folder / "cut")
         assert done.returncode == 3 and done.stdout, done
-        assert b"its writer was stopped" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
+        assert (
+            b"its writer was stopped" in done.stderr and done.stderr.count(b"\n") == 1
+        ), done.stderr
 
 
 def broken_files_give_one_line_with_file_byte_and_line(program, trace, folder):
     whole = gzip.open(trace).read()
     at = whole.index(b'"cudaLaunchKernel"')
-    for data in (whole[:at] + b'"\x01' + whole[at + 1:], whole[:at] + b"}" + whole[at:]):
+    for data in (whole[:at] + b'"\x01' + whole[at + 1 :], whole[:at] + b"}" + whole[at:]):
         (folder / "broken").write_bytes(data)
         done = run(program, [], folder / "broken")
         assert done.returncode == 1 and not done.stdout, done
-        assert re.fullmatch(rb"tpreport: .*/broken: at byte \d+: line \d+: found .*, expected .*\n", done.stderr), done
+        assert re.fullmatch(
+            rb"tpreport: .*/broken: at byte \d+: line \d+: found .*, expected .*\n", done.stderr
+        ), done
     damaged = bytearray(trace.read_bytes())
     damaged[len(damaged) // 2] ^= 0xFF
     (folder / "damaged.gz").write_bytes(damaged)
@@ -141,11 +145,18 @@ def settings_follow_the_command_line(program, trace, _):
     assert "Self CUDA" in text and "CPU Mem" not in text and "FLOPs" not in text
     text = run(program, ["--memory", "--flops", "--device=xpu"], trace).stdout.decode()
     assert "Self XPU" in text and "CPU Mem" in text and "FLOPs" in text, text
-    assert "Self" in text and "CUDA" not in run(program, ["--device=none"], trace).stdout.decode().split("\n")[1]
+    assert (
+        "Self" in text
+        and "CUDA" not in run(program, ["--device=none"], trace).stdout.decode().split("\n")[1]
+    )
 
 
-BEHAVIOUR = [however_it_is_packed_it_reads_the_same, a_killed_writers_file_is_printed_and_the_status_is_3,
-             broken_files_give_one_line_with_file_byte_and_line, settings_follow_the_command_line]
+BEHAVIOUR = [
+    however_it_is_packed_it_reads_the_same,
+    a_killed_writers_file_is_printed_and_the_status_is_3,
+    broken_files_give_one_line_with_file_byte_and_line,
+    settings_follow_the_command_line,
+]
 
 
 def behaviour(program, root):
@@ -161,7 +172,11 @@ def behaviour(program, root):
 def main():
     program, root = sys.argv[1], pathlib.Path(sys.argv[2])
     number = failed = 0
-    for name, problem in [*cases(program, root), *recorded(program, root), *behaviour(program, root)]:
+    for name, problem in [
+        *cases(program, root),
+        *recorded(program, root),
+        *behaviour(program, root),
+    ]:
         number += 1
         failed += problem is not None
         print(f"{'not ok' if problem else 'ok'} {number} - {name}")

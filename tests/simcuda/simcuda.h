@@ -59,7 +59,6 @@ struct sim_context {
     struct sim_stream *streams;     /* list of all streams, the null stream last */
     uint64_t blocking_end; /* end of the last work on a stream that waits for the null stream */
     uint64_t all_end;      /* end of the last work on any stream */
-    int retained;
     struct sim_context *next;
 };
 
@@ -69,9 +68,7 @@ struct sim_stream {
     uint64_t end;   /* when all work queued so far is over */
     uint32_t flags; /* bit 0: does not wait for the null stream */
     int priority;
-    bool per_thread;
     struct sim_graph *capturing;
-    struct sim_node *capture_last;
     struct sim_stream *next;
 };
 
@@ -168,6 +165,40 @@ struct sim_pool {
     struct sim_pool *next;
 };
 
+/* The driver's description of a copy of rows. */
+struct sim_rows_copy {
+    size_t from_x, from_y;
+    unsigned from_type;
+    const void *from_host;
+    uint64_t from_device;
+    void *from_array;
+    size_t from_pitch;
+    size_t to_x, to_y;
+    unsigned to_type;
+    void *to_host;
+    uint64_t to_device;
+    void *to_array;
+    size_t to_pitch;
+    size_t width, height;
+};
+
+/* The same of blocks of rows. */
+struct sim_block_copy {
+    size_t from_x, from_y, from_z, from_level;
+    unsigned from_type;
+    const void *from_host;
+    uint64_t from_device;
+    void *from_array, *reserved0;
+    size_t from_pitch, from_height;
+    size_t to_x, to_y, to_z, to_level;
+    unsigned to_type;
+    void *to_host;
+    uint64_t to_device;
+    void *to_array, *reserved1;
+    size_t to_pitch, to_height;
+    size_t width, height, depth;
+};
+
 enum sim_pool_operation { SIM_POOL_CREATED = 1, SIM_POOL_DESTROYED = 2, SIM_POOL_TRIMMED = 3 };
 
 /* Numbers of CUPTI's resource callbacks. */
@@ -197,7 +228,7 @@ struct sim_resource {
     uint32_t module; /* id */
     struct sim_graph *graph, *original_graph;
     struct sim_node *node, *original_node;
-    struct sim_exec *exec;
+    struct sim_graph *exec;
 };
 
 /* Called on the thread where it happens, with no lock of the core held. */
@@ -244,10 +275,17 @@ struct sim_core {
     void (*module_unload)(struct sim_module *module);
     struct sim_function *(*module_function)(struct sim_module *module, const char *name);
 
-    bool (*initialised)(void);
+    enum sim_memory_kind (*memory_kind)(uint64_t address);
+    /* Device memory that no record tells of: variables of a module. */
+    int (*memory_reserve)(uint64_t bytes, uint64_t *ret_address);
+
     bool (*forked)(void);   /* in a child of a process that had initialised */
     bool (*finished)(void); /* the driver's own exit handler has run */
     void (*misuse)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+    uint32_t (*graph_id)(const struct sim_graph *graph); /* of an executable one too */
+    uint64_t (*node_id)(const struct sim_node *node);
+    uint32_t (*node_type)(const struct sim_node *node);
 
     int driver_version; /* as cuDriverGetVersion says it */
 };

@@ -139,9 +139,11 @@ START_TEST(wrong_usage_is_told_in_one_line)
                         "2026-01-31T12:00:00Z"},
         {"--to=2026-13-01T00:00:00", "--to: found '2026-13-01T00:00:00', expected seconds such as "
                                      "12.5, or a time such as 2026-01-31T12:00:00Z"},
-        {"--metric=cpu_time_total", "metric should be one of: ['self_cpu_time_total', "
-                                    "'self_cuda_time_total', 'self_xpu_time_total', "
-                                    "'self_privateuse1_time_total'] (or self_device_time_total)"},
+        {"--metric=cpu_time", "metric should be one of: ['self_cpu_time_total', "
+                              "'self_cuda_time_total', 'self_xpu_time_total', "
+                              "'self_privateuse1_time_total'] (or self_device_time_total; with "
+                              "--format folded or pprof: cpu_time_total, self_cpu_memory_usage, "
+                              "self_device_memory_usage, count, cpu, device, bytes)"},
     };
     struct tp_options o;
     struct tp_diag diag;

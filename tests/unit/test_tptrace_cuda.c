@@ -10,6 +10,9 @@
 #include "cuda_records.h"
 #include "input/tptrace.h"
 #include "model/averages.h"
+#include "model/device_memory.h"
+#include "model/gpu.h"
+#include "model/kernels.h"
 #include "read_recording.h"
 #include "records.h"
 
@@ -114,6 +117,472 @@ START_TEST(kernels_belong_to_the_innermost_range)
     ck_assert(r.list.events[2].flags & TP_EVENT_CALL);
     close_reading(&r);
     track_end(&t);
+    track_end(&c);
+}
+END_TEST
+
+/* ---- the odd ones ---- */
+
+/* A range of thread 101 from 0 to @end with calls that are placed at @places, one a tick. */
+static void put_range(struct recording *rec, uint64_t end, uint32_t calls)
+{
+    struct recording_track t;
+
+    track_begin(&t, rec, 1, 101);
+    put_records(&t, 0, "(a ");
+    for (uint32_t i = 1; i <= calls; i++)
+        put_cuda_call(&t, 10 * i, i);
+    put_records(&t, end, ")");
+    track_flush(&t);
+    track_end(&t);
+}
+
+static double sum_of(const struct reading *r, const char *name, enum tp_measure measure)
+{
+    double sum = NAN;
+
+    for (size_t i = 0; i < r->count; i++) {
+        if (!strcmp(tp_strings_get(&r->strings, r->rows[i].key)->bytes, name))
+            sum = (isnan(sum) ? 0 : sum) + tp_number_to_double(r->rows[i].sums[measure]);
+    }
+    return sum;
+}
+
+START_TEST(graphs_streams_and_devices_are_told_apart)
+{
+    static const struct cuda_place nodes[] = {{.stream = 7, .context = 1, .graph = 5, .node = 11},
+                                              {.stream = 8, .context = 1, .graph = 5, .node = 12},
+                                              {.stream = 7, .context = 2, .device = 1}};
+    struct recording rec;
+    struct recording_track c;
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    put_range(&rec, 100, 2);
+    track_begin(&c, &rec, 2, 102);
+    put_cuda_api(&c, 300, GRAPH_LAUNCH, 10, 15, 1, 101, false);
+    put_cuda_api(&c, 300, GRAPH_LAUNCH, 20, 25, 2, 101, false);
+    for (unsigned i = 0; i < 3; i++)
+        put_gpu_kernel(&c, 300, GEMM, 200 + i, 210 + 2 * i, 1, 0, &nodes[i]);
+    put_gpu_graph(&c, 300, 230, 260, 2, &nodes[0]);
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    expect_events(&r, "a 0-100 4=63/63; cudaGraphLaunch 10-15 in a; cudaGraphLaunch 20-25 in a; "
+                      "gemm(float*, int) 200-210 on 0/7; gemm(float*, int) 201-212 on 0/8; "
+                      "gemm(float*, int) 202-214 on 1/7; CUDA graph 5 230-260 on 0/7");
+    expect_notes(&r, "");
+    close_reading(&r);
+    track_end(&c);
+}
+END_TEST
+
+START_TEST(calls_of_the_driver_within_the_runtime_are_left_out)
+{
+    struct recording rec;
+    struct recording_track c;
+    struct tp_averages_options options = {0};
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    put_range(&rec, 200, 1);
+    track_begin(&c, &rec, 2, 102);
+    put_cuda_api(&c, 300, DRIVER_LAUNCH, 12, 18, 2, 101, true);
+    put_cuda_api(&c, 300, LAUNCH, 11, 20, 1, 101, false);
+    put_cuda_api(&c, 300, DRIVER_LAUNCH, 30, 38, 3, 101, true); /* a call of its own */
+    put_gpu_kernel(&c, 300, GEMM, 250, 260, 2, 0, &device0);    /* bears the inner one's id */
+    put_gpu_kernel(&c, 300, ADD, 260, 290, 3, 0, &device0);
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    expect_events(&r, "a 0-200 2=40/40; cudaLaunchKernel 11-20 in a; cuLaunchKernel 30-38 in a; "
+                      "gemm(float*, int) 250-260 on 0/7; triton_add 260-290 on 0/7");
+    ck_assert_int_eq(r.list.events[3].id, 1);
+    close_reading(&r);
+    ck_assert_int_eq(read_averages(&r, "run", &options), 0);
+    ck_assert(fabs(sum_of(&r, "cuLaunchKernel", TP_MEASURE_COUNT) - 1) < 1e-9);
+    ck_assert(fabs(sum_of(&r, "a", TP_MEASURE_SELF_DEVICE_TIME) - 0.04) < 1e-9);
+    ck_assert(fabs(sum_of(&r, "a", TP_MEASURE_SELF_CPU_TIME) - (0.2 - 0.009 - 0.008)) < 1e-9);
+    close_reading(&r);
+    track_end(&c);
+}
+END_TEST
+
+START_TEST(what_has_no_time_or_launch_is_counted)
+{
+    struct recording rec;
+    struct recording_track c;
+    struct tp_averages_options options = {0};
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    recording_meta(&rec, "{\"t\":\"cuda_lost\",\"dropped\":17}");
+    put_range(&rec, 100, 1);
+    track_begin(&c, &rec, 2, 102);
+    put_cuda_api(&c, 300, LAUNCH, 11, 20, 1, 101, false);
+    put_gpu_kernel(&c, 300, GEMM, 0, 0, 1, 0, &device0);
+    put_gpu_kernel(&c, 300, GEMM, 250, 240, 1, 0, &device0);
+    put_gpu_kernel(&c, 300, GEMM, 250, 257, 1, 0, &device0);
+    put_gpu_kernel(&c, 300, GEMM, 260, 280, 99, 0, &device0);
+    put_gpu_kernel(&c, 300, GEMM, 290, 300, 0, 0, &device0);
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    for (int streams = 0; streams < 2; streams++) {
+        if (streams)
+            ck_assert_int_eq(read_averages(&r, "run", &options), 0);
+        else
+            read_events(&r, "run", &everything);
+        expect_notes(&r, "17 records dropped by CUPTI");
+        expect_notes(&r, "2 records of CUDA without a time are in no sum");
+        expect_notes(&r, "2 pieces of device work (0.030 us) belong to no range");
+        ck_assert_uint_ne(r.input.lost_count, 0);
+        if (streams) {
+            ck_assert(fabs(sum_of(&r, "gemm(float*, int)", TP_MEASURE_DEVICE_TIME) - 0.037) < 1e-9);
+            ck_assert(fabs(sum_of(&r, "a", TP_MEASURE_DEVICE_TIME) - 0.007) < 1e-9);
+        }
+        close_reading(&r);
+    }
+    track_end(&c);
+}
+END_TEST
+
+START_TEST(waits_and_overhead_are_in_no_sum)
+{
+    struct recording rec;
+    struct recording_track c;
+    struct tp_averages_options options = {0};
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    put_range(&rec, 100, 1);
+    track_begin(&c, &rec, 2, 102);
+    put_cuda_api(&c, 300, SYNCHRONIZE, 11, 90, 1, 101, false);
+    put_cuda_sync(&c, 300, 4, 12, 89, 1, 0, 1);
+    put_cuda_overhead(&c, 300, 5u << 16, 20, 30, 101);
+    put_gpu_kernel(&c, 300, GEMM, 40, 50, 7, 0, &device0);
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    expect_events(&r, "a 0-100; cudaDeviceSynchronize 11-90 in a; Context Sync 12-89 on 0/0 wait; "
+                      "Lazy Function Loading 20-30; gemm(float*, int) 40-50 on 0/7 lost");
+    ck_assert(r.list.events[3].flags & TP_EVENT_ASYNC);
+    close_reading(&r);
+    ck_assert_int_eq(read_averages(&r, "run", &options), 0);
+    ck_assert(fabs(sum_of(&r, "Lazy Function Loading", TP_MEASURE_CPU_TIME) - 0.01) < 1e-9);
+    ck_assert(fabs(sum_of(&r, "Lazy Function Loading", TP_MEASURE_SELF_CPU_TIME)) < 1e-9);
+    close_reading(&r);
+    track_end(&c);
+}
+END_TEST
+
+START_TEST(lengths_are_those_of_cuptis_own_clock)
+{
+    struct recording rec;
+    struct recording_track c;
+    struct reading r;
+
+    begin(&rec, "run", "{\"t\":\"cuda\",\"mode\":\"cupti\",\"clock\":\"cupti\"}");
+    /* half as fast as ours between the first two readings, then as fast */
+    recording_meta(&rec, "{\"t\":\"cuda_clock\",\"ticks\":0,\"cupti_ns\":5000000}");
+    recording_meta(&rec, "{\"t\":\"cuda_clock\",\"ticks\":1000000,\"cupti_ns\":6000000}");
+    recording_meta(&rec, "{\"t\":\"cuda_clock\",\"ticks\":2000000,\"cupti_ns\":7000100}");
+    put_range(&rec, 1000000, 1);
+    track_begin(&c, &rec, 2, 102);
+    put_cuda_api(&c, 300, LAUNCH, 5000011, 5000020, 1, 101, false);
+    put_gpu_kernel(&c, 300, GEMM, 5500000, 5500777, 1, 0, &device0);
+    put_gpu_kernel(&c, 300, GEMM, 6500050, 6500081, 1, 0, &device0);
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    expect_events(&r, "a 0-1000000 2=808/808; cudaLaunchKernel 11-20 in a; "
+                      "gemm(float*, int) 500000-500777 on 0/7; "
+                      "gemm(float*, int) 1500000-1500031 on 0/7");
+    close_reading(&r);
+    track_end(&c);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+enum { ALLOCATED = 1 | 3 << 8, FREED = 2 | 3 << 8, HERE = 2 << 24, NO_SIZE = 4 << 24 };
+
+/* What of a's and b's device memory is shown. */
+static void expect_memory(const char *run, const char *by, double total, double self, double lone)
+{
+    struct tp_averages_options options = {0};
+    struct reading stream, list;
+
+    ck_assert_int_eq(read_averages(&stream, run, &options), 0);
+    expect_notes(&stream, by);
+    ck_assert_double_eq_tol(sum_of(&stream, "a", TP_MEASURE_DEVICE_MEMORY), total, 1e-9);
+    ck_assert_double_eq_tol(sum_of(&stream, "a", TP_MEASURE_SELF_DEVICE_MEMORY), self, 1e-9);
+    read_events(&list, run, &everything);
+    ck_assert_int_eq(tp_key_averages(&list.list, &options, &list.rows, &list.count), 0);
+    ck_assert_double_eq_tol(sum_of(&list, "a", TP_MEASURE_DEVICE_MEMORY), total, 1e-9);
+    ck_assert_double_eq_tol(sum_of(&list, "a", TP_MEASURE_SELF_DEVICE_MEMORY), self, 1e-9);
+    if (!isnan(lone)) {
+        ck_assert_double_eq_tol(sum_of(&stream, "[memory]", TP_MEASURE_DEVICE_MEMORY), lone, 1e-9);
+        ck_assert_double_eq_tol(sum_of(&list, "[memory]", TP_MEASURE_DEVICE_MEMORY), lone, 1e-9);
+    }
+    close_reading(&stream);
+    close_reading(&list);
+}
+
+START_TEST(device_memory_belongs_to_ranges)
+{
+    struct tp_device_memory memory = {0};
+    struct recording rec;
+    struct recording_track t, c;
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    track_begin(&t, &rec, 1, 101);
+    track_begin(&c, &rec, 2, 102);
+    put_records(&t, 0, "(a ");
+    put_cuda_call(&t, 10, 1);
+    put_records(&t, 20, "(b ");
+    put_cuda_call(&t, 30, 2);
+    put_cuda_call(&t, 35, 3);
+    put_records(&t, 40, ") )");
+    put_cuda_call(&t, 60, 4);
+    track_flush(&t);
+    put_cuda_memory(&c, 100, ALLOCATED, 10, 0x1000, 1000, 1, 0);
+    put_cuda_memory(&c, 100, ALLOCATED, 30, 0x2000, 300, 2, 0);
+    put_cuda_memory(&c, 100, 1 | 2 << 8, 31, 0x9000, 77777, 2, 0); /* pinned */
+    put_cuda_memory(&c, 100, FREED | (int)NO_SIZE, 35, 0x1000, 0, 3, 0);
+    put_cuda_memory(&c, 100, ALLOCATED, 60, 0x3000, 50, 4, 0);
+    put_cuda_memory(&c, 100, ALLOCATED, 70, 0x4000, 7, 0, 1); /* nobody's call */
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    expect_memory("run", "cudaMalloc and its like", 300, 1000, 57);
+
+    open_reading(&r, "run", &everything);
+    r.list.memory = &memory;
+    ck_assert_int_eq(tp_input_tptrace.read_list(&r.input, &r.list, &r.diag), 0);
+    ck_assert_int_eq(tp_device_memory_finish(&memory), 0);
+    ck_assert_uint_eq(memory.device_count, 2);
+    ck_assert_int_eq(memory.devices[0].peak, 1300);
+    ck_assert_int_eq(memory.devices[0].peak_ns, 30);
+    ck_assert_int_eq(memory.devices[0].live, 350);
+    ck_assert_int_eq(memory.devices[1].live, 7);
+    ck_assert_uint_eq(memory.owner_count, 3);
+    ck_assert_str_eq(tp_strings_get(&r.strings, memory.owners[0].owner)->bytes, "b");
+    ck_assert_int_eq(memory.owners[0].bytes, 300);
+    ck_assert_uint_eq(memory.owners[1].owner, TP_STRING_NONE);
+    tp_device_memory_fini(&memory);
+    close_reading(&r);
+    track_end(&t);
+    track_end(&c);
+}
+END_TEST
+
+START_TEST(a_frameworks_own_memory_is_shown_instead)
+{
+    struct recording rec;
+    struct recording_track t;
+
+    begin(&rec, "run", "{\"t\":\"cuda\",\"mode\":\"hooks\"}");
+    track_begin(&t, &rec, 1, 101);
+    put_records(&t, 0, "(a ");
+    put_cuda_memory(&t, 5, ALLOCATED | HERE, 0, 0x100000, 1 << 20, 0, 0);
+    track_put(&t, TP_EVENT_MEMORY, 8, 1, (uint64_t[]){0x100100, 512, 0, 0});
+    put_records(&t, 10, "(b ");
+    track_put(&t, TP_EVENT_MEMORY, 15, 1, (uint64_t[]){0x100100, -(uint64_t)512, 0, 0});
+    track_put(&t, TP_EVENT_MEMORY, 16, 1, (uint64_t[]){0x100300, 64, 0, 0});
+    put_records(&t, 20, ") )");
+    track_put(&t, TP_EVENT_MEMORY, 50, 1, (uint64_t[]){0x100500, 4096, 0, 0});
+    track_flush(&t);
+    recording_end(&rec, "exit");
+    expect_memory("run", "the framework's own allocator", 64, 512, 4096);
+    track_end(&t);
+}
+END_TEST
+
+/* ---- interposed calls ---- */
+
+START_TEST(interposed_calls_are_ranges_without_device_time)
+{
+    struct recording rec;
+    struct recording_track t;
+    struct tp_averages_options options = {0};
+    struct reading r;
+
+    begin(&rec, "run", "{\"t\":\"cuda\",\"mode\":\"hooks\",\"why\":\"CUPTI is held by X\"}");
+    track_begin(&t, &rec, 1, 101);
+    put_records(&t, 0, "(a ");
+    track_put(&t, TP_EVENT_CUDA_BEGIN, 10, DRIVER_LAUNCH,
+              (uint64_t[]){(uint64_t)GEOMETRY << 32 | GEMM, 0, 0, 0});
+    track_put(&t, TP_EVENT_CUDA_END, 16, 0, NULL);
+    put_cuda_memory(&t, 18, ALLOCATED | HERE, 0, 0x1000, 4096, 0, 0);
+    put_records(&t, 30, ")");
+    track_flush(&t);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    expect_events(&r, "a 0-30; cuLaunchKernel 10-16 in a");
+    ck_assert(r.list.events[1].flags & TP_EVENT_CALL);
+    ck_assert(!(r.list.events[1].flags & TP_EVENT_USER_ANNOTATION));
+    expect_notes(&r, "interposed: launches are counted");
+    expect_notes(&r, "CUPTI is held by X");
+    struct tp_kernels kernels;
+    tp_kernels_init(&kernels);
+    ck_assert_int_eq(tp_work_of_list(&r.list, 0, r.list.count, &kernels.sink), 0);
+    ck_assert_uint_eq(kernels.launches.count, 1);
+    ck_assert_uint_eq(kernels.launches.items[0].launches, 1);
+    ck_assert_str_eq(tp_strings_get(&r.strings, kernels.launches.items[0].name)->bytes,
+                     "gemm(float*, int)");
+    ck_assert_uint_eq(kernels.classes[TP_CLASS_KERNELS].count, 0);
+    tp_kernels_fini(&kernels);
+    close_reading(&r);
+    ck_assert_int_eq(read_averages(&r, "run", &options), 0);
+    ck_assert_double_eq_tol(sum_of(&r, "a", TP_MEASURE_SELF_CPU_TIME), 0.024, 1e-9);
+    ck_assert_double_eq_tol(sum_of(&r, "a", TP_MEASURE_DEVICE_MEMORY), 4096, 1e-9);
+    close_reading(&r);
+    track_end(&t);
+}
+END_TEST
+
+/* ---- selection ---- */
+
+START_TEST(device_work_goes_with_its_launch)
+{
+    static const struct tp_selection late = {.from = {.kind = TP_INSTANT_RELATIVE, .ns = 50},
+                                             .to = {.kind = TP_INSTANT_UNSET}};
+    static const struct tp_selection other = {.thread = "201"};
+    struct recording rec;
+    struct recording_track t, u, c;
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    track_begin(&t, &rec, 1, 101);
+    track_begin(&u, &rec, 3, 201);
+    track_begin(&c, &rec, 2, 102);
+    put_records(&t, 0, "(a ");
+    put_cuda_call(&t, 20, 1);
+    put_records(&t, 40, ")");
+    put_records(&u, 60, "(b ");
+    put_cuda_call(&u, 70, 2);
+    put_records(&u, 80, ")");
+    track_flush(&t);
+    track_flush(&u);
+    put_cuda_api(&c, 200, LAUNCH, 21, 25, 1, 101, false);
+    put_cuda_api(&c, 200, LAUNCH, 71, 75, 2, 201, false);
+    put_gpu_kernel(&c, 200, GEMM, 100, 110, 1, 0, &device0);
+    put_gpu_kernel(&c, 200, ADD, 110, 130, 2, 0, &device0);
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    const struct tp_selection *selections[] = {&late, &other};
+    for (int i = 0; i < 2; i++) {
+        read_events(&r, "run", selections[i]);
+        expect_events(&r,
+                      "b 60-80 1=20/20; cudaLaunchKernel 71-75 in b; triton_add 110-130 on 0/7");
+        ck_assert(!tp_input_tptrace.can_average(&r.input));
+        close_reading(&r);
+    }
+    track_end(&t);
+    track_end(&u);
+    track_end(&c);
+}
+END_TEST
+
+/* ---- devices over time ---- */
+
+#define STRETCH 4000
+
+/* Busy, kernels, copies and both, ns by ns. */
+START_TEST(busy_and_overlap_are_unions)
+{
+    uint64_t seed = random_seed("busy_and_overlap_are_unions") + (uint64_t)_i;
+    struct random random = {.state = seed};
+    static uint8_t bits[2][STRETCH + 1];
+    int64_t busy[2] = {0}, kernels[2] = {0}, copies[2] = {0}, both[2] = {0}, work[2] = {0};
+    int64_t first[2] = {STRETCH, STRETCH}, last[2] = {0};
+    struct tp_gpu_report gpu;
+    struct recording rec;
+    struct recording_track c;
+    struct reading r;
+
+    memset(bits, 0, sizeof(bits));
+    begin(&rec, "run", CUPTI_LINE);
+    track_begin(&c, &rec, 2, 102);
+    for (uint32_t i = 1; i <= 60; i++) {
+        uint64_t start = 1 + random_below(&random, STRETCH - 200);
+        uint64_t end = start + random_below(&random, 150);
+        struct cuda_place place = {.stream = 7 + i % 3,
+                                   .device = (uint16_t)random_below(&random, 2)};
+        bool copy = !random_below(&random, 3);
+        if (copy)
+            put_gpu_memcpy(&c, 9000, 1 | 1 << 8 | 3 << 16, start, end, i, 64, &place);
+        else
+            put_gpu_kernel(&c, 9000, GEMM, start, end, i, 0, &place);
+        for (uint64_t at = start; at < end; at++)
+            bits[place.device][at] |= copy ? 2 : 1;
+        work[place.device] += (int64_t)(end - start);
+        if ((int64_t)start < first[place.device])
+            first[place.device] = (int64_t)start;
+        if ((int64_t)end > last[place.device])
+            last[place.device] = (int64_t)end;
+    }
+    for (int d = 0; d < 2; d++) {
+        for (int at = 0; at <= STRETCH; at++) {
+            busy[d] += bits[d][at] != 0;
+            kernels[d] += bits[d][at] & 1;
+            copies[d] += bits[d][at] >> 1;
+            both[d] += bits[d][at] == 3;
+        }
+    }
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    ck_assert_int_eq(tp_gpu_of_list(&gpu, &r.list, 1000), 0);
+    ck_assert_uint_eq(gpu.count, 2);
+    for (int d = 0; d < 2; d++) {
+        const struct tp_gpu_device *device = &gpu.devices[d];
+        int64_t gaps = 0;
+        for (size_t i = 0; i < device->gap_count; i++)
+            gaps += device->gaps[i].length_ns;
+        ck_assert_msg(device->busy_ns == busy[d] && device->compute_ns == kernels[d] &&
+                          device->copy_ns == copies[d] && device->overlap_ns == both[d],
+                      "seed %llu, device %d", (unsigned long long)seed, d);
+        ck_assert_int_eq(device->work_ns, work[d]);
+        ck_assert_int_eq(device->first_ns, first[d]);
+        ck_assert_int_eq(device->idle_ns, last[d] - first[d] - busy[d]);
+        ck_assert_int_eq(gaps, device->idle_ns);
+    }
+    tp_gpu_fini(&gpu);
+    close_reading(&r);
+    track_end(&c);
+}
+END_TEST
+
+START_TEST(longest_gaps_name_who_ended_them)
+{
+    struct tp_gpu_report gpu;
+    struct recording rec;
+    struct recording_track c;
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    put_range(&rec, 100, 2);
+    track_begin(&c, &rec, 2, 102);
+    put_cuda_api(&c, 300, LAUNCH, 10, 15, 1, 101, false);
+    put_cuda_api(&c, 300, LAUNCH, 20, 25, 2, 101, false);
+    put_gpu_kernel(&c, 300, GEMM, 50, 60, 1, 0, &device0);
+    put_gpu_kernel(&c, 300, ADD, 5060, 5070, 2, 0, &device0);
+    put_gpu_kernel(&c, 300, GEMM, 5080, 5090, 77, 0, &device0);
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    read_events(&r, "run", &everything);
+    ck_assert_int_eq(tp_gpu_of_list(&gpu, &r.list, 1), 0);
+    const struct tp_gpu_device *device = &gpu.devices[0];
+    ck_assert_uint_eq(device->gap_count, 1);
+    ck_assert_int_eq(device->gaps[0].length_ns, 5000);
+    ck_assert_str_eq(tp_strings_get(&r.strings, r.list.events[device->gaps[0].event].name)->bytes,
+                     "triton_add");
+    ck_assert_str_eq(tp_strings_get(&r.strings, device->gaps[0].launcher)->bytes, "a");
+    ck_assert_uint_eq(device->gap_counts[0], 1);
+    ck_assert_uint_eq(device->gap_counts[1], 1);
+    tp_gpu_fini(&gpu);
+    close_reading(&r);
     track_end(&c);
 }
 END_TEST
@@ -289,7 +758,7 @@ START_TEST(averages_of_a_stream_are_those_of_its_list)
     struct tp_average *rows;
     size_t count;
 
-    run_program(&p, "run", 3000);
+    run_program(&p, "run", _i < 10 ? 3000 : 40000); /* the long ones fill the tree of paths */
     ck_assert_int_eq(read_averages(&stream, "run", &options), 0);
     read_events(&list, "run", &everything);
     ck_assert_int_eq(tp_key_averages(&list.list, &options, &rows, &count), 0);
@@ -322,6 +791,17 @@ int main(void)
     tcase_add_checked_fixture(tcase, recording_setup, recording_teardown);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, kernels_belong_to_the_innermost_range);
+    tcase_add_test(tcase, graphs_streams_and_devices_are_told_apart);
+    tcase_add_test(tcase, calls_of_the_driver_within_the_runtime_are_left_out);
+    tcase_add_test(tcase, what_has_no_time_or_launch_is_counted);
+    tcase_add_test(tcase, waits_and_overhead_are_in_no_sum);
+    tcase_add_test(tcase, lengths_are_those_of_cuptis_own_clock);
+    tcase_add_test(tcase, device_memory_belongs_to_ranges);
+    tcase_add_test(tcase, a_frameworks_own_memory_is_shown_instead);
+    tcase_add_test(tcase, interposed_calls_are_ranges_without_device_time);
+    tcase_add_test(tcase, device_work_goes_with_its_launch);
+    tcase_add_loop_test(tcase, busy_and_overlap_are_unions, 0, 5);
+    tcase_add_test(tcase, longest_gaps_name_who_ended_them);
     tcase_add_loop_test(tcase, averages_of_a_stream_are_those_of_its_list, 0, 12);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -6,7 +6,7 @@
 START_TEST(the_first_format_of_a_subject_is_its_default)
 {
     ck_assert_str_eq(tp_view_find(TP_VIEW_ROWS, NULL, NULL)->format, "text");
-    ck_assert_str_eq(tp_view_find(TP_VIEW_STACKS, NULL, NULL)->format, "folded");
+    ck_assert_str_eq(tp_view_find(TP_VIEW_STACKS, NULL, NULL)->format, "reference");
     ck_assert_str_eq(tp_view_find(TP_VIEW_ROWS, "csv", NULL)->format, "csv");
 }
 END_TEST

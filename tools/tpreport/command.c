@@ -18,6 +18,8 @@ static const struct {
 #undef TP_COMMAND
 };
 
+#define TRACE_LARGE (500ull << 20)
+
 /* ---- before and after ---- */
 
 static bool rows_are_events(const struct tp_options *options)
@@ -48,14 +50,21 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     run->options = options;
     run->sort_column = -1;
     int result = choose_view(run, diag);
+    if (!result && options->now && options->command != TP_COMMAND_TREE)
+        result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "--now is for tree");
     if (!result && options->command == TP_COMMAND_KERNELS)
         result = tp_kernels_check(run, diag);
     else if (!result && options->command == TP_COMMAND_MEMORY)
         result = tp_memory_check(run, diag);
+    else if (!result && options->sort_by && options->command == TP_COMMAND_GPU)
+        result = tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                              "--sort-by: gpu has no rows to sort");
     else if (!result && options->sort_by) {
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
         result = run->sort_column < 0 ? run->sort_column : 0;
     }
+    if (!result && options->command == TP_COMMAND_STACKS && run->view->write == tp_stacks_write)
+        result = tp_options_check_metric(options, diag);
     if (result < 0)
         return result;
     result = tp_strings_init(&run->strings);
@@ -72,6 +81,7 @@ void tp_run_fini(struct tp_run *run)
         tp_input_close(&run->inputs[i]);
     free(run->inputs);
     tp_event_list_fini(&run->list);
+    tp_trace_context_fini(&run->trace);
     tp_stacks_fini(&run->stacks);
     tp_strings_fini(&run->strings);
     tp_buffer_fini(&run->notes);
@@ -80,6 +90,19 @@ void tp_run_fini(struct tp_run *run)
 }
 
 /* ---- inputs ---- */
+
+/* A word that is no file may be meant as a command. */
+static void tell_nearest_command(const char *word, struct tp_diag *diag)
+{
+    const char *nearest = tp_command_nearest(word);
+
+    if (!nearest)
+        return;
+    *diag = (struct tp_diag){0};
+    tp_diag_fail(diag, -ENOENT, TP_DIAG_NO_OFFSET, "no such file, and no such command; nearest: %s",
+                 nearest);
+    tp_diag_at(diag, word);
+}
 
 static int open_inputs(struct tp_run *run, struct tp_diag *diag)
 {
@@ -98,6 +121,8 @@ static int open_inputs(struct tp_run *run, struct tp_diag *diag)
         return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for %d inputs", count);
     for (int i = 0; i < count; i++) {
         int result = tp_input_open(&run->inputs[i], paths[i], &run->options->selection, diag);
+        if (result == -ENOENT && !i && run->options->first_is_word)
+            tell_nearest_command(paths[i], diag);
         if (result < 0)
             return result;
         run->inputs[i].progress = &run->progress;
@@ -126,13 +151,19 @@ static void collect_losses(struct tp_run *run)
 static void ask_for_settings(struct tp_run *run)
 {
     run->list.with_flops = run->options->flops == TP_SWITCH_ON;
+    tp_view_write *write = run->view ? run->view->write : NULL;
+    bool wants_trace =
+        write == tp_kineto_write || write == tp_folded_write || write == tp_pprof_write;
+
     if (run->options->stacks == TP_SWITCH_OFF)
         run->list.stacks_wanted = TP_STACKS_DROPPED;
     else if (run->options->stacks == TP_SWITCH_ON || run->options->group.group_by_stack_n > 0 ||
-             run->options->command == TP_COMMAND_STACKS)
+             run->options->command == TP_COMMAND_STACKS || write == tp_kineto_write)
         run->list.stacks_wanted = TP_STACKS_DERIVED;
-    run->list.keeps_details = run->options->command == TP_COMMAND_EVENTS && run->view &&
-                              !strcmp(run->view->format, "json");
+    run->list.keeps_details = wants_trace || (run->options->command == TP_COMMAND_EVENTS && write &&
+                                              !strcmp(run->view->format, "json"));
+    if (wants_trace)
+        run->list.trace = &run->trace;
 }
 
 static int set_device(struct tp_run *run, const char *device)
@@ -170,12 +201,88 @@ static void name_input(const struct tp_input *input, struct tp_diag *diag)
         tp_diag_at(diag, input->path);
 }
 
+/* ---- nothing is selected ---- */
+
+static bool selects_something(const struct tp_selection *s)
+{
+    return s->has_pid || s->has_rank || s->has_step || s->thread ||
+           s->from.kind != TP_INSTANT_UNSET || s->to.kind != TP_INSTANT_UNSET;
+}
+
+static void tell_choice(struct tp_buffer *out, const struct tp_selection *s)
+{
+    if (s->has_pid)
+        tp_buffer_format(out, " --pid %lld", (long long)s->pid);
+    if (s->has_rank)
+        tp_buffer_format(out, " --rank %lld", (long long)s->rank);
+    if (s->thread)
+        tp_buffer_format(out, " --thread %.60s", s->thread);
+    if (s->has_step && s->first_step == s->last_step)
+        tp_buffer_format(out, " --step %lld", (long long)s->first_step);
+    else if (s->has_step)
+        tp_buffer_format(out, " --step %lld-%lld", (long long)s->first_step,
+                         (long long)s->last_step);
+    if (s->from.kind != TP_INSTANT_UNSET)
+        tp_buffer_string(out, " --from");
+    if (s->to.kind != TP_INSTANT_UNSET)
+        tp_buffer_string(out, " --to");
+}
+
+/* " there are threads 7 (main), 8; ..." */
+static void tell_extent(struct tp_buffer *out, const struct tp_extent *extent)
+{
+    const char *between = "; there are";
+
+    if (extent->thread_count) {
+        tp_buffer_format(out, "%s threads %s%s", between, extent->threads,
+                         extent->threads_shown < extent->thread_count ? ", ..." : "");
+        between = ",";
+    }
+    if (extent->has_steps) {
+        tp_buffer_format(out, "%s steps %lld to %lld", between, (long long)extent->first_step,
+                         (long long)extent->last_step);
+        between = ",";
+    }
+    if (extent->has_time)
+        tp_buffer_format(out, "%s times from %.3f to %.3f s", between,
+                         (double)extent->first_ns / 1e9, (double)extent->last_ns / 1e9);
+}
+
+/* An empty report is no answer to a mistyped number: say so, and what there is. */
+static void tell_empty_selection(struct tp_run *run)
+{
+    const struct tp_selection *selection = &run->options->selection;
+
+    if (run->event_count || !selects_something(selection))
+        return;
+    for (int i = 0; i < run->input_count; i++) {
+        const struct tp_extent *extent = &run->inputs[i].extent;
+        tp_buffer_format(&run->notes, "tpreport: %s: no event is selected by", run->inputs[i].path);
+        tell_choice(&run->notes, selection);
+        tell_extent(&run->notes, extent);
+        if (selection->has_step && !extent->has_steps)
+            tp_buffer_string(&run->notes, ", no steps (ProfilerStep#N)");
+        tp_buffer_char(&run->notes, '\n');
+    }
+}
+
+static int begin_source(struct tp_run *run, struct tp_diag *diag)
+{
+    if (!run->list.trace || !tp_trace_context_begin(run->list.trace, run->list.count))
+        return 0;
+    return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory for a trace");
+}
+
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
 {
     ask_for_settings(run);
     for (int i = 0; i < run->input_count; i++) {
         struct tp_input *input = &run->inputs[i];
-        int result = input->kind->read_list(input, &run->list, diag);
+        int result = begin_source(run, diag);
+        if (!result)
+            result = input->kind->read_list(input, &run->list, diag);
+        if (!result && run->list.trace)
+            tp_trace_context_source(run->list.trace)->is_nested = run->list.is_nested;
         if (!result)
             result = tp_tree_build(&run->list, diag);
         if (result < 0) {
@@ -185,6 +292,7 @@ int tp_run_load_list(struct tp_run *run, struct tp_diag *diag)
         }
     }
     tp_progress_end(&run->progress);
+    run->event_count = run->list.count;
     return override_settings(run, diag);
 }
 
@@ -198,7 +306,8 @@ static int load_list_with_times(struct tp_run *run, struct tp_diag *diag)
 static bool all_inputs_stream(const struct tp_run *run)
 {
     for (int i = 0; i < run->input_count; i++) {
-        if (!run->inputs[i].kind->read_averages)
+        const struct tp_input_kind *kind = run->inputs[i].kind;
+        if (!kind->read_averages || (kind->can_average && !kind->can_average(&run->inputs[i])))
             return false;
     }
     return true;
@@ -219,6 +328,8 @@ static int stream_averages(struct tp_run *run, struct tp_averages **ret_averages
         result = input->kind->read_averages(input, &run->strings, &run->stacks, group, &part, diag);
         if (!result)
             result = tp_averages_merge(*ret_averages, part.averages);
+        if (!result)
+            run->event_count += tp_averages_event_count(part.averages);
         tp_averages_destroy(part.averages);
         if (run->list.use_device == TP_STRING_NONE)
             run->list.use_device = part.use_device;
@@ -260,7 +371,7 @@ static void collect_recordings(struct tp_run *run)
         tp_buffer_char(&run->recording, ']');
 }
 
-static int write_report(struct tp_run *run, struct tp_report *report, struct tp_diag *diag)
+int tp_run_write(struct tp_run *run, struct tp_report *report, struct tp_diag *diag)
 {
     collect_recordings(run);
     report->recording = run->recording.size ? &run->recording : NULL;
@@ -275,7 +386,7 @@ static int report_events(struct tp_run *run, struct tp_diag *diag)
 
     if (tp_report_init_events(&report, &run->list) < 0)
         return fail_memory(diag, -ENOMEM);
-    int result = write_report(run, &report, diag);
+    int result = tp_run_write(run, &report, diag);
     tp_report_fini(&report);
     return result;
 }
@@ -291,7 +402,7 @@ static int report_rows(struct tp_run *run, const struct tp_average *rows, size_t
     report.use_device = run->list.use_device;
     report.profile_memory = run->list.profile_memory;
     report.with_flops = run->list.with_flops;
-    int result = write_report(run, &report, diag);
+    int result = tp_run_write(run, &report, diag);
     tp_report_fini(&report);
     return result;
 }
@@ -389,11 +500,15 @@ int tp_command_total(struct tp_run *run, struct tp_diag *diag)
 
 int tp_command_tree(struct tp_run *run, struct tp_diag *diag)
 {
-    return tp_command_events(run, diag);
+    return run->options->now ? tp_command_now(run, diag) : tp_command_events(run, diag);
 }
 
 int tp_command_stacks(struct tp_run *run, struct tp_diag *diag)
 {
+    if (run->options->of_averages && run->view->write != tp_stacks_write)
+        return tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+                            "--of averages: format '%s' is made of events, whose ranges it shows",
+                            run->view->format);
     return run->options->of_averages ? tp_command_averages(run, diag)
                                      : tp_command_events(run, diag);
 }
@@ -406,7 +521,15 @@ int tp_command_trace(struct tp_run *run, struct tp_diag *diag)
             "'FunctionEventAvg' object has no attribute 'trace_name'; a trace is made of "
             "events, not of averages");
     int result = tp_run_load_list(run, diag); /* needs no times, so any device type will do */
-    return result < 0 ? result : report_events(run, diag);
+    if (!result)
+        result = report_events(run, diag);
+    if (!result && run->output->total > TRACE_LARGE)
+        tp_output_note(
+            run->output,
+            "%llu MB of JSON: browsers give up near 500; --from, --to, --thread and --rank "
+            "choose a part",
+            (unsigned long long)(run->output->total >> 20));
+    return result;
 }
 
 int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag)
@@ -417,5 +540,9 @@ int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag 
     if (!result)
         result = commands[run->options->command].function(run, diag);
     collect_losses(run);
+    if (run->view && (!result || (run->input_count && run->inputs[0].extent.has_time)))
+        tell_empty_selection(run);
+    if (output->note[0])
+        tp_buffer_format(&run->notes, "tpreport: %s\n", output->note);
     return result;
 }

@@ -18,11 +18,13 @@ struct tp_run {
     struct tp_strings strings;
     struct tp_stacks stacks;
     struct tp_event_list list;
-    struct tp_input *inputs; /* all open */
+    struct tp_trace_context trace; /* beside the list, for who wants it */
+    struct tp_input *inputs;       /* all open */
     int input_count;
     struct tp_progress progress;
     struct tp_buffer notes;         /* lines for stderr: what was lost */
     struct tp_buffer recording;     /* what inputs say of themselves, as JSON; empty: nothing */
+    uint64_t event_count;           /* that were read */
     bool is_partial;                /* exit status 3 */
     enum tp_measure device_measure; /* of the kernels command: what its device time is */
 };
@@ -46,6 +48,9 @@ void tp_run_fini(struct tp_run *run);
  */
 int tp_run_execute(struct tp_run *run, struct tp_output *output, struct tp_diag *diag);
 
+/** tp_command_now - tree --now: of recordings, for their running processes */
+int tp_command_now(struct tp_run *run, struct tp_diag *diag);
+
 /** tp_kernels_check - tp_run_init's part for the kernels command: its sort key, its attribute */
 int tp_kernels_check(struct tp_run *run, struct tp_diag *diag);
 
@@ -54,5 +59,8 @@ int tp_memory_check(struct tp_run *run, struct tp_diag *diag);
 
 /** tp_run_load_list - all inputs into run->list, each with its tree. For commands. */
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag);
+
+/** tp_run_write - a report, with what the inputs say of themselves, as the options ask for it */
+int tp_run_write(struct tp_run *run, struct tp_report *report, struct tp_diag *diag);
 
 #endif

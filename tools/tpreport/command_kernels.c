@@ -74,6 +74,7 @@ static int read_list(struct tp_run *run, struct tp_input *input, struct tp_work_
         result = tp_tree_times(&run->list, diag);
     if (!result)
         result = tp_work_of_list(&run->list, 0, run->list.count, sink);
+    run->event_count += run->list.count;
     tp_event_list_fini(&run->list); /* the next input starts anew */
     tp_event_list_init(&run->list, &run->strings, &run->stacks);
     return result;
@@ -85,6 +86,7 @@ static int read_input(struct tp_run *run, struct tp_input *input, struct tp_work
     int result = input->kind->read_work ? input->kind->read_work(input, &run->strings, sink, diag)
                                         : read_list(run, input, sink, diag);
 
+    run->event_count += input->kind->read_work != NULL; /* selects nothing, or fails */
     tp_progress_end(&run->progress);
     if (result == -ENOMEM && !diag->code)
         tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the report");

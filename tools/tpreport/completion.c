@@ -48,7 +48,10 @@ static bool put_values(struct tp_buffer *out, const char *option)
     } known[] = {
         {"time-unit", "s ms us none"},
         {"of", "events averages"},
-        {"metric", "self_cpu_time_total self_device_time_total"},
+        {"by", "rank process"},
+        {"profiler", "ascend device framework wallclock"},
+        {"metric", "cpu device bytes count cpu_time_total self_cpu_time_total "
+                   "self_device_time_total self_cpu_memory_usage self_device_memory_usage"},
         {"device", "cuda xpu mtia hpu none"},
     };
 

@@ -126,25 +126,52 @@ static int read_TIME_UNIT(const struct argument *a)
     return 0;
 }
 
+/* The reference's sentence, and what it does not know. */
+static int fail_metric(struct tp_diag *diag)
+{
+    return tp_diag_fail(
+        diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+        "metric should be one of: ['self_cpu_time_total', 'self_cuda_time_total', "
+        "'self_xpu_time_total', 'self_privateuse1_time_total'] (or self_device_time_total; with "
+        "--format folded or pprof: cpu_time_total, self_cpu_memory_usage, "
+        "self_device_memory_usage, count, cpu, device, bytes)");
+}
+
+int tp_options_check_metric(const struct tp_options *options, struct tp_diag *diag)
+{
+    return options->view.metric == TP_MEASURE_SELF_CPU_TIME ||
+                   options->view.metric == TP_MEASURE_SELF_DEVICE_TIME
+               ? 0
+               : fail_metric(diag);
+}
+
 static int read_METRIC(const struct argument *a)
 {
-    static const char *const device[] = {"self_cuda_time_total", "self_xpu_time_total",
-                                         "self_privateuse1_time_total", "self_device_time_total"};
+    static const struct {
+        const char *name;
+        enum tp_measure metric;
+    } metrics[] = {
+        {"self_cpu_time_total", TP_MEASURE_SELF_CPU_TIME},
+        {"self_device_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"self_cuda_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"self_xpu_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"self_privateuse1_time_total", TP_MEASURE_SELF_DEVICE_TIME},
+        {"cpu_time_total", TP_MEASURE_CPU_TIME},
+        {"self_cpu_memory_usage", TP_MEASURE_SELF_CPU_MEMORY},
+        {"self_device_memory_usage", TP_MEASURE_SELF_DEVICE_MEMORY},
+        {"count", TP_MEASURE_COUNT},
+        {"cpu", TP_MEASURE_SELF_CPU_TIME},
+        {"device", TP_MEASURE_SELF_DEVICE_TIME},
+        {"bytes", TP_MEASURE_SELF_CPU_MEMORY},
+    };
 
-    if (!strcmp(a->text, "self_cpu_time_total")) {
-        a->options->view.metric = TP_MEASURE_SELF_CPU_TIME;
-        return 0;
-    }
-    for (int i = 0; i < 4; i++) {
-        if (!strcmp(a->text, device[i])) {
-            a->options->view.metric = TP_MEASURE_SELF_DEVICE_TIME;
+    for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+        if (!strcmp(a->text, metrics[i].name)) {
+            a->options->view.metric = metrics[i].metric;
             return 0;
         }
     }
-    return tp_diag_fail(
-        a->diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
-        "metric should be one of: ['self_cpu_time_total', 'self_cuda_time_total', "
-        "'self_xpu_time_total', 'self_privateuse1_time_total'] (or self_device_time_total)");
+    return fail_metric(a->diag);
 }
 
 static int read_OF(const struct argument *a)
@@ -424,6 +451,23 @@ static int take_option(int code, struct tp_options *options, struct tp_diag *dia
     return table[i].read(&argument);
 }
 
+const char *tp_command_nearest(const char *word)
+{
+    const char *nearest = NULL;
+    unsigned least = (unsigned)strlen(word) / 2;
+
+    if (strpbrk(word, "./"))
+        return NULL;
+    for (int i = 0; i < TP_COMMANDS; i++) {
+        unsigned distance = tp_text_distance(word, commands[i].name);
+        if (distance <= least) {
+            least = distance - (distance > 0);
+            nearest = commands[i].name;
+        }
+    }
+    return nearest;
+}
+
 static bool take_command(const char *word, struct tp_options *options)
 {
     for (int i = 0; i < TP_COMMANDS; i++) {
@@ -458,8 +502,10 @@ int tp_options_parse(int argc, char **argv, const char **words, struct tp_option
     optind = 0;
     while (!result && (code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         if (code == 1) {
-            if (saw_word || !take_command(optarg, ret_options))
+            if (saw_word || !take_command(optarg, ret_options)) {
+                ret_options->first_is_word |= !saw_word;
                 words[ret_options->input_count++] = optarg;
+            }
             saw_word = true;
         } else if (code == ':') {
             result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "option '%s' needs a value",

@@ -24,6 +24,7 @@ struct tp_options {
     enum tp_command_id command;
     const char *const *inputs; /* points into the array given to tp_options_parse */
     int input_count;
+    bool first_is_word;  /* the first input stood where a command may */
     const char *sort_by; /* NULL: list order */
     const char *format;  /* NULL: the command's default; these two likewise */
     const char *style;
@@ -35,6 +36,7 @@ struct tp_options {
     bool of_averages;
     bool compact;
     bool no_symbols;
+    bool now;
     bool help, version;
     const char *device; /* "none": no device; NULL: as the input says */
     enum tp_switch memory, flops, stacks;
@@ -71,6 +73,13 @@ struct tp_option_text {
 
 /** tp_option_text - row @number of the table; false behind its end */
 bool tp_option_text(int number, struct tp_option_text *ret_text);
+
+/** tp_options_check_metric - is the metric one that the reference has for stacks? Return: 0, or
+ * negative with its sentence in @diag. */
+int tp_options_check_metric(const struct tp_options *options, struct tp_diag *diag);
+
+/** tp_command_nearest - the command that a mistyped word may mean, or NULL */
+const char *tp_command_nearest(const char *word);
 
 /** tp_command_name, _help, _example - as written on the command line; one clause; a whole line */
 const char *tp_command_name(enum tp_command_id id);

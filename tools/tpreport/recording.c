@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The commands about recordings themselves: info, check, recover, pack. */
+ * The commands about recordings themselves: info, check, recover, pack, and tree --now. */
 #include <string.h>
 
 #include "command.h"
@@ -49,6 +49,23 @@ int tp_command_info(struct tp_run *run, struct tp_diag *diag)
     }
     if (!result)
         tp_output_buffer(run->output, &out);
+    tp_buffer_fini(&out);
+    return result;
+}
+
+int tp_command_now(struct tp_run *run, struct tp_diag *diag)
+{
+    struct tp_buffer out = {0};
+    bool json, cut;
+    int result = check_inputs(run, diag);
+
+    if (!result)
+        result = read_format(run->options, "text or json", &json, diag);
+    for (int i = 0; i < run->input_count && !result; i++) {
+        result = tptrace_now(run->inputs[i].path, &run->options->selection, json, &out, &cut, diag);
+        run->is_partial |= !result && cut;
+    }
+    tp_output_buffer(run->output, &out);
     tp_buffer_fini(&out);
     return result;
 }

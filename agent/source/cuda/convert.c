@@ -12,6 +12,7 @@
 #include "capture.h"
 #include "intern.h"
 #include "record.h"
+#include "source/cuda/memory.h"
 
 #define NAMES 128u
 #define TURNS 256u
@@ -320,7 +321,7 @@ static void convert_memory(struct conversion *c, const void *record)
                               0,
                               0};
 
-    if (is_wanted(correlation))
+    if (is_wanted(correlation) && !tp_cuda_memory_told(correlation))
         put(c, TP_EVENT_CUDA_MEMORY, 4, argument, words, more);
 }
 
@@ -529,12 +530,14 @@ bool tp_cuda_convert(struct tp_cuda_walk *walk, uint64_t wait_ns)
 
     c.until = atomic_load_explicit(&tp_cuda.until, memory_order_relaxed);
     c.ticks = tp_ticks();
+    tp_tls.any_window = 1; /* the window was asked by the call's number */
     while ((record = next_record(walk, walk->record)) && (room = has_room(&c))) {
         convert_record(&c, record);
         walk->record = record;
     }
     if (!record && walk->has_held && (room = has_room(&c)))
         put_held(&c);
+    tp_tls.any_window = 0;
     uint64_t until = atomic_load_explicit(&tp_cuda.until, memory_order_relaxed);
     while (until < c.until && !atomic_compare_exchange_weak(&tp_cuda.until, &until, c.until))
         ;

@@ -21,6 +21,7 @@
  *   convert.c         activity records -> records
  *   flusher.c         our thread: clock pairs, flushes with a deadline, buffers that found no room
  *   names.c           ids of kernels, geometries, API functions
+ *   memory.c          device memory of the calling thread
  *   lines.c           what goes to meta.jsonl
  *   hooks.c hooks.def the interposed functions; real.c what they call; kernels.c kernel handles
  */

@@ -61,7 +61,8 @@ enum tp_cupti_object {
     TP_CUPTI_OBJECT_STREAM = 5
 };
 
-#define TP_CUPTI_THREAD_ID_SYSTEM 1 /* gettid(), not a piece of pthread_self() */
+#define TP_CUPTI_THREAD_ID_SYSTEM 1     /* gettid(), not a piece of pthread_self() */
+#define TP_CUPTI_ATTRIBUTE_PER_THREAD 9 /* a buffer for each thread; one byte */
 #define TP_CUPTI_FLUSH_FORCED 1
 #define TP_CUPTI_SITE_ENTER 0
 
@@ -70,6 +71,7 @@ enum tp_cupti_api {
     TP_CUPTI_11_1 = 14,
     TP_CUPTI_11_2 = 15,
     TP_CUPTI_11_6 = 17,
+    TP_CUPTI_12_3 = 21,
     TP_CUPTI_12_5 = 23,
     TP_CUPTI_12_6 = 24,
     TP_CUPTI_12_9 = 27,
@@ -128,6 +130,7 @@ typedef void tp_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, 
     X(GetGraphNodeId, 0, (void *, uint64_t *))                                                     \
     X(GetGraphId, 0, (void *, uint32_t *))                                                         \
     X(ActivityRegisterCallbacks, 1, (tp_cupti_request *, tp_cupti_complete *))                     \
+    X(ActivitySetAttribute, 0, (uint32_t, size_t *, void *))                                       \
     X(ActivityRegisterTimestampCallback, 0, (uint64_t(*)(void)))                                   \
     X(ActivityEnable, 1, (uint32_t))                                                               \
     X(ActivityEnableDriverApi, 0, (uint32_t, uint8_t))                                             \

@@ -12,10 +12,12 @@
 #include "log.h"
 #include "points.h"
 #include "source/cuda/cuda.h"
+#include "source/cuda/memory.h"
 
 #define HOLDER_BYTES 256u
 
 static void *subscriber;
+static uint32_t create_id = TP_CUDA_CBIDS, release_id = TP_CUDA_CBIDS, import_id = TP_CUDA_CBIDS;
 static uint8_t profiler_start[3][TP_CUDA_CBIDS / 8], profiler_stop[3][TP_CUDA_CBIDS / 8];
 
 static inline bool has_bit(const uint8_t bits[3][TP_CUDA_CBIDS / 8], uint32_t domain, uint32_t id)
@@ -38,6 +40,38 @@ static void window_of_profiler(uint32_t domain, uint32_t id, const struct tp_cup
     }
 }
 
+/* Physical memory, which no activity record tells: from the call's parameters. */
+static void on_virtual_memory(uint32_t id, const struct tp_cupti_call *call)
+{
+    const struct {
+        uint64_t *handle;
+        size_t bytes;
+        const struct tp_cuda_allocation *where;
+    } *created = call->parameters;
+    const uint64_t *released = call->parameters;
+
+    if (!call->parameters)
+        return;
+    if (call->site == TP_CUPTI_SITE_ENTER) {
+        if (id == release_id)
+            tp_cuda_memory(2, MEMORY_DEVICE, MEMORY_IS_PHYSICAL | MEMORY_SIZE_UNKNOWN, *released, 0,
+                           0, call->correlation);
+    } else if (call->result && !*(const int *)call->result) {
+        if (id == create_id)
+            tp_cuda_memory_created(*created->handle, created->bytes, created->where,
+                                   call->correlation);
+        else if (id == import_id)
+            tp_cuda_memory(1, MEMORY_DEVICE, MEMORY_IS_PHYSICAL | MEMORY_IS_IMPORTED,
+                           *created->handle, 0, 0, call->correlation);
+    }
+}
+
+static inline bool is_virtual_memory(uint32_t domain, uint32_t id)
+{
+    return domain == TP_CUPTI_DOMAIN_DRIVER &&
+           (id == create_id || id == release_id || id == import_id);
+}
+
 /*
  * A runtime call and the driver call in it have one id: told once, at the outer one. (Should they
  * have two, both are told: the kernel has either.)
@@ -46,8 +80,11 @@ static inline void on_call(uint32_t domain, uint32_t id, const struct tp_cupti_c
 {
     if (tp_unlikely(tp_agent.config.capture == TP_CAPTURE_CUDA_PROFILER_API))
         window_of_profiler(domain, id, call);
-    if (call->site != TP_CUPTI_SITE_ENTER || call->correlation == tp_tls.cuda_correlation)
+    if (call->site != TP_CUPTI_SITE_ENTER || call->correlation == tp_tls.cuda_correlation) {
+        if (tp_unlikely(is_virtual_memory(domain, id)))
+            on_virtual_memory(id, call);
         return;
+    }
     tp_tls.cuda_correlation = call->correlation;
     if (tp_unlikely(call->correlation % 256 == 0))
         atomic_store_explicit(&tp_cuda_call_sample, call->correlation, memory_order_relaxed);
@@ -55,6 +92,8 @@ static inline void on_call(uint32_t domain, uint32_t id, const struct tp_cupti_c
                     atomic_load_explicit(&tp_cuda_window_turn, memory_order_relaxed)))
         tp_cuda_window(tp_capture_turn(), call->correlation);
     tp_record_short(TP_EVENT_CUDA_CALL, call->correlation);
+    if (tp_unlikely(is_virtual_memory(domain, id)))
+        on_virtual_memory(id, call);
 }
 
 /* Which range was open where a node was captured: nodes have no call of their own later. */
@@ -191,6 +230,9 @@ static void enable_calls(uint32_t domain)
             profiler_start[domain][id / 8] |= (uint8_t)(1u << id % 8);
         if (strstr(plain, "ProfilerStop"))
             profiler_stop[domain][id / 8] |= (uint8_t)(1u << id % 8);
+        create_id = strcmp(plain, "cuMemCreate") ? create_id : id;
+        release_id = strcmp(plain, "cuMemRelease") ? release_id : id;
+        import_id = strcmp(plain, "cuMemImportFromShareableHandle") ? import_id : id;
         cupti->EnableCallback(1, subscriber, domain, id);
         if (domain == TP_CUPTI_DOMAIN_DRIVER && cupti->ActivityEnableDriverApi)
             cupti->ActivityEnableDriverApi(id, 1);
@@ -229,6 +271,19 @@ static void enable_kinds(void)
                           cupti->ActivityEnable(TP_CUPTI_KIND_GRAPH) != TP_CUPTI_SUCCESS;
 }
 
+/*
+ * From 13.0 each thread has a buffer of its own, and what an idle thread's holds comes only with a
+ * forced flush: late, and never after a SIGKILL. One for all comes each second.
+ */
+static void share_buffers(void)
+{
+    size_t size = 1;
+    uint8_t off = 0;
+
+    if (tp_cuda.api >= TP_CUPTI_12_3 && tp_cuda.cupti.ActivitySetAttribute)
+        tp_cuda.cupti.ActivitySetAttribute(TP_CUPTI_ATTRIBUTE_PER_THREAD, &size, &off);
+}
+
 static bool enable(char *why, size_t size)
 {
     const struct tp_cupti *cupti = &tp_cuda.cupti;
@@ -237,6 +292,7 @@ static bool enable(char *why, size_t size)
 
     tp_text_init(&text, why, size);
     choose_clock();
+    share_buffers();
     int result = cupti->ActivityRegisterCallbacks(tp_cuda_buffer_request, tp_cuda_buffer_complete);
     if (result != TP_CUPTI_SUCCESS) {
         tp_text_format(&text, "CUPTI takes no buffers: %s",

@@ -12,22 +12,13 @@
 #include "record.h"
 #include "scope.h"
 #include "source/cuda/cuda.h"
+#include "source/cuda/memory.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NOT_INITIALIZED 3 /* the error of both libraries where there is none */
 #define CALLER __builtin_return_address(0)
 
 enum { COPY_HTOD = 1, COPY_DTOH = 2, COPY_DTOD = 8, COPY_HTOH = 9, COPY_PEER = 10 };
-enum { MEMORY_PINNED = 2, MEMORY_DEVICE = 3, MEMORY_ARRAY = 4, MEMORY_MANAGED = 5 };
-enum { /* flags of CUDA_MEMORY */
-       MEMORY_IS_ASYNC = 1,
-       MEMORY_IS_HERE = 2,
-       MEMORY_SIZE_UNKNOWN = 4,
-       MEMORY_IS_PHYSICAL = 8,
-       MEMORY_IS_IMPORTED = 16,
-       MEMORY_DEVICE_UNKNOWN = 32
-};
-
 /* CUDA's structs, as far as they are read; those passed by value, whole. */
 struct tp_dim3 {
     unsigned x, y, z;
@@ -74,6 +65,11 @@ struct tp_copy_3d {
     int kind;
 };
 
+struct tp_driver_copy_2d { /* CUDA_MEMCPY2D */
+    uint64_t ends[2][7];
+    size_t width, height;
+};
+
 struct tp_driver_array {
     size_t width, height;
     unsigned format, channels;
@@ -87,15 +83,6 @@ struct tp_driver_array_3d {
 struct tp_external_buffer {
     unsigned long long offset, bytes;
 };
-
-struct tp_allocation {
-    unsigned type, handles;
-    struct {
-        unsigned type;
-        int id;
-    } location;
-};
-#define LOCATION_DEVICE 1
 
 /* --- a call on its way */
 
@@ -137,24 +124,6 @@ static inline uint16_t device_of(const struct call *call)
     return tp_tls.cuda_device ? tp_tls.cuda_device : 1;
 }
 
-/* @device: + 1, 0 unknown */
-static void put_memory(unsigned operation, unsigned kind, unsigned flags, uint64_t address,
-                       uint64_t bytes, unsigned device)
-{
-    const uint64_t more[8] = {bytes};
-    const struct tp_record record = {
-        .kind = TP_EVENT_CUDA_MEMORY,
-        .role = TP_ROLE_POINT,
-        .slots = 4,
-        .argument = operation | kind << 8 |
-                    (flags | MEMORY_IS_HERE | (device ? 0 : MEMORY_DEVICE_UNKNOWN)) << 24,
-        .words = {0, address, (uint64_t)(device ? device - 1 : 0) << 32, 0},
-        .more = more,
-    };
-
-    tp_record_write(&record);
-}
-
 static inline void put_begin(struct call *call, uint64_t ticks)
 {
     const struct tp_record record = {
@@ -171,8 +140,8 @@ static inline void put_begin(struct call *call, uint64_t ticks)
     tp_record_write_at(&record, ticks);
     /* before the memory is gone: another thread may get its address at once */
     if (call->freed)
-        put_memory(2, call->freed_kind, call->freed_flags | MEMORY_SIZE_UNKNOWN, call->freed, 0,
-                   device_of(call));
+        tp_cuda_memory(2, call->freed_kind, call->freed_flags | MEMORY_SIZE_UNKNOWN, call->freed, 0,
+                       device_of(call), 0);
 }
 
 static inline void begin(struct call *call)
@@ -247,6 +216,11 @@ static void copy_block(struct call *call, const struct tp_copy_3d *block, const 
          block ? block->kind : -1, stream);
 }
 
+static void copy_area(struct call *call, const struct tp_driver_copy_2d *area, const void *stream)
+{
+    copy_as(call, area ? area->width * area->height : 0, 0, stream);
+}
+
 static inline void frees_at(struct call *call, uint64_t address, unsigned kind, unsigned flags)
 {
     call->freed = address;
@@ -269,7 +243,7 @@ static inline void allocated_at(const struct call *call, uint64_t address, uint6
                                 unsigned kind, unsigned flags)
 {
     if (call->on)
-        put_memory(1, kind, flags, address, bytes, device_of(call));
+        tp_cuda_memory(1, kind, flags, address, bytes, device_of(call), 0);
 }
 
 static inline void allocated(const struct call *call, const void *address, uint64_t bytes,
@@ -279,13 +253,10 @@ static inline void allocated(const struct call *call, const void *address, uint6
 }
 
 static void created(const struct call *call, uint64_t handle, uint64_t bytes,
-                    const struct tp_allocation *where)
+                    const struct tp_cuda_allocation *where)
 {
-    bool device = where->location.type == LOCATION_DEVICE;
-
     if (call->on)
-        put_memory(1, device ? MEMORY_DEVICE : MEMORY_PINNED, MEMORY_IS_PHYSICAL, handle, bytes,
-                   device ? (unsigned)where->location.id + 1 : 0);
+        tp_cuda_memory_created(handle, bytes, where, 0);
 }
 
 static inline void chosen(int device)
@@ -358,7 +329,9 @@ static uint32_t ask_runtime(const struct call *call, const void *function)
     const char *name = NULL;
 
     /* CUDA's last error stays as it is: none before, so none afterwards */
-    if (!peek_error || !get_error || !get_name || peek_error())
+    if (!peek_error || !get_error || !get_name) /* before 12.3 */
+        return tp_cuda_kernel_learn(function, NULL);
+    if (peek_error())
         return TP_NAME_NONE;
     if (get_name(&name, function)) {
         get_error();
@@ -373,9 +346,7 @@ static uint32_t ask_driver(const struct call *call, const void *function)
     int (*get_name)(const char **, const void *) = tp_cuda_real_find(&name_of, call->caller);
     const char *name = NULL;
 
-    if (!get_name)
-        return TP_NAME_NONE;
-    if (get_name(&name, function))
+    if (!get_name || get_name(&name, function))
         name = NULL;
     return tp_cuda_kernel_learn(function, name);
 }

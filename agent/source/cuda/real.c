@@ -4,6 +4,9 @@
  * came in with RTLD_LOCAL, which is the usual case under Python; and two runtimes may be mapped, 12
  * for one library and 13 for another. So: the object that called, the libcudart that it needs, the
  * function in that one. A runtime that was found stays mapped: the pointers to it are kept.
+ *
+ * Callers are remembered by their range of addresses. After dlclose another object may lie there,
+ * so each call asks the loader's index, which takes no lock, whose it is, and compares the name.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -14,47 +17,61 @@
 #include "source/cuda/cuda.h"
 
 #define CALLERS 64u
+#define NAME_BYTES 232u
 #define SONAME_BYTES 64u
 
 struct caller {
-    uintptr_t start, end;
-    uint32_t runtime; /* index into handles, + 1 */
+    _Atomic uint32_t writing; /* odd while somebody writes */
+    uint32_t runtime;         /* index into handles, + 1; 0: nobody */
+    const void *object;
+    char name[NAME_BYTES];
 };
 
+/* glibc's, from 2.35 on; not in the headers of older ones. */
+struct found_object {
+    unsigned long long flags;
+    void *start, *end;
+    struct link_map *map;
+    void *unwind;
+    unsigned long long reserved[8];
+};
+
+/* Where a caller's code lies. */
+struct object {
+    uintptr_t address;
+    const void *identity; /* not another object's at the same time */
+    const char *name;
+};
+
+static int (*find_object)(void *address, struct found_object *ret_object);
+static _Atomic uint32_t find_object_known;
+
 static struct {
-    const char *begins; /* file name of the library */
-    _Atomic uint32_t busy;
+    const char *begins; /* file name of the library; wheels have libcudart-1a2b3c4d.so.11.0 */
     void *_Atomic handles[TP_CUDA_RUNTIMES];
     struct caller callers[CALLERS];
-    _Atomic uint32_t caller_count;
 } libraries[TP_CUDA_LIBRARIES] = {
-    [TP_CUDA_RUNTIME] = {.begins = "libcudart.so"},
+    [TP_CUDA_RUNTIME] = {.begins = "libcudart"},
     [TP_CUDA_DRIVER] = {.begins = "libcuda.so"},
 };
 
 struct search {
     uintptr_t address;
     const char *begins;
-    struct caller range;
     bool found;
     char soname[SONAME_BYTES];
 };
 
-static bool contains(const struct dl_phdr_info *info, uintptr_t address, struct caller *ret_range)
+static bool contains(const struct dl_phdr_info *info, uintptr_t address)
 {
-    uintptr_t start = UINTPTR_MAX, end = 0;
-
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         if (header->p_type != PT_LOAD)
             continue;
-        uintptr_t from = info->dlpi_addr + header->p_vaddr, to = from + header->p_memsz;
-        start = from < start ? from : start;
-        end = to > end ? to : end;
+        if (address - (info->dlpi_addr + header->p_vaddr) < header->p_memsz)
+            return true;
     }
-    ret_range->start = start;
-    ret_range->end = end;
-    return address >= start && address < end;
+    return false;
 }
 
 /* The needed library of an object whose name begins so. */
@@ -87,7 +104,7 @@ static int look_at_caller(struct dl_phdr_info *info, size_t size, void *argument
     struct search *search = argument;
 
     (void)size;
-    if (!contains(info, search->address, &search->range))
+    if (!contains(info, search->address))
         return 0;
     search->found = true;
     find_needed(info, search);
@@ -137,47 +154,95 @@ static uint32_t runtime_index(enum tp_cuda_library library, void *handle)
     return 0;
 }
 
+static int take_object(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    struct object *object = argument;
+
+    (void)size;
+    if (!contains(info, object->address))
+        return 0;
+    object->identity = info->dlpi_phdr;
+    object->name = info->dlpi_name;
+    return 1;
+}
+
+/* The object at an address, or a NULL identity. Without the loader's index the slow way. */
+static struct object object_at(uintptr_t address)
+{
+    struct object object = {.address = address};
+    struct found_object found;
+
+    if (tp_unlikely(!atomic_load_explicit(&find_object_known, memory_order_acquire))) {
+        *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+        atomic_store_explicit(&find_object_known, 1, memory_order_release);
+    }
+    if (tp_unlikely(!find_object)) {
+        dl_iterate_phdr(take_object, &object);
+    } else if (!find_object((void *)address, &found)) {
+        object.identity = found.map;
+        object.name = found.map->l_name;
+    }
+    return object;
+}
+
+static inline struct caller *line_of(enum tp_cuda_library library, const struct object *object)
+{
+    return &libraries[library].callers[((uintptr_t)object->identity >> 6) % CALLERS];
+}
+
+/* Instead of whatever was remembered there. */
+static void remember(enum tp_cuda_library library, const struct search *search, uint32_t runtime)
+{
+    struct object object = object_at(search->address);
+    struct caller *caller = line_of(library, &object);
+    uint32_t even = atomic_load(&caller->writing) & ~1u;
+    struct tp_text text;
+
+    if (!search->found || !object.identity || strlen(object.name) >= NAME_BYTES ||
+        !atomic_compare_exchange_strong(&caller->writing, &even, even + 1))
+        return;
+    caller->runtime = runtime;
+    caller->object = object.identity;
+    tp_text_init(&text, caller->name, sizeof(caller->name));
+    tp_text_string(&text, object.name);
+    atomic_store_explicit(&caller->writing, even + 2, memory_order_release);
+}
+
 /* Index + 1 of the runtime of a caller; 0: no library. */
-static uint32_t learn_caller(enum tp_cuda_library library, uintptr_t address)
+static uint32_t learn_caller(enum tp_cuda_library library, uintptr_t address, const char *name)
 {
     struct search search = {.address = address};
-    uint32_t idle = 0;
     void *handle = open_for(library, &search);
 
-    if (!handle)
-        return 0;
-    uint32_t runtime = runtime_index(library, handle);
-    if (!runtime || !search.found ||
-        !atomic_compare_exchange_strong(&libraries[library].busy, &idle, 1))
-        return runtime;
-    uint32_t count = atomic_load(&libraries[library].caller_count);
-    if (count < CALLERS) {
-        search.range.runtime = runtime;
-        libraries[library].callers[count] = search.range;
-        atomic_store_explicit(&libraries[library].caller_count, count + 1, memory_order_release);
-    }
-    atomic_store(&libraries[library].busy, 0);
+    if (!handle && dlsym(RTLD_NEXT, name)) /* a runtime under another file's name */
+        handle = RTLD_NEXT;
+    uint32_t runtime = handle ? runtime_index(library, handle) : 0;
+    if (runtime)
+        remember(library, &search, runtime);
     return runtime;
 }
 
 static inline uint32_t runtime_of(enum tp_cuda_library library, uintptr_t address)
 {
-    uint32_t count = atomic_load_explicit(&libraries[library].caller_count, memory_order_acquire);
+    struct object object = object_at(address);
+    const struct caller *caller = line_of(library, &object);
+    uint32_t before = atomic_load_explicit(&caller->writing, memory_order_acquire);
 
-    for (uint32_t i = 0; i < count; i++) {
-        const struct caller *caller = &libraries[library].callers[i];
-        if (address >= caller->start && address < caller->end)
-            return caller->runtime;
-    }
-    return 0;
+    if (!object.identity || !before || before & 1 || caller->object != object.identity ||
+        strcmp(caller->name, object.name))
+        return 0;
+    uint32_t runtime = caller->runtime;
+    atomic_thread_fence(memory_order_acquire);
+    return atomic_load_explicit(&caller->writing, memory_order_relaxed) == before ? runtime : 0;
 }
 
 void *tp_cuda_real_find(struct tp_cuda_real *real, const void *caller)
 {
     uint32_t runtime = runtime_of(real->library, (uintptr_t)caller);
 
-    if (tp_unlikely(!runtime) && !(runtime = learn_caller(real->library, (uintptr_t)caller)))
-        return dlsym(RTLD_NEXT, real->name);
+    if (tp_unlikely(!runtime) &&
+        !(runtime = learn_caller(real->library, (uintptr_t)caller, real->name)))
+        return NULL;
     void *function = atomic_load_explicit(&real->found[runtime - 1], memory_order_relaxed);
     if (tp_likely(function != NULL))
         return function;

@@ -100,3 +100,30 @@ ENTRY(cuptiGetStreamId, struct sim_context *context, void *stream, uint32_t *id)
 {
     return cuptiGetStreamIdEx(context, stream, 0, id);
 }
+
+ENTRY(cuptiGetGraphId, struct sim_graph *graph, uint32_t *id)
+{
+    NEED_DRIVER(cuptiGetGraphId);
+    if (!graph || !id)
+        return CUPTI_EPARAMETER;
+    *id = core->graph_id(graph);
+    return CUPTI_OK;
+}
+
+ENTRY(cuptiGetGraphExecId, struct sim_graph *exec, uint32_t *id)
+{
+    NEED_DRIVER(cuptiGetGraphExecId);
+    if (!exec || !id)
+        return CUPTI_EPARAMETER;
+    *id = core->graph_id(exec);
+    return CUPTI_OK;
+}
+
+ENTRY(cuptiGetGraphNodeId, struct sim_node *node, uint64_t *id)
+{
+    NEED_DRIVER(cuptiGetGraphNodeId);
+    if (!node || !id)
+        return CUPTI_EPARAMETER;
+    *id = core->node_id(node);
+    return CUPTI_OK;
+}

@@ -142,6 +142,7 @@ static struct full *take_full(void)
 /* False when there was nothing to hand out; then none is in `complete` either. */
 static bool deliver_one(void)
 {
+    SIM_ENTER(sim_cupti_core_if_there(), "the completion of a buffer");
     pthread_mutex_lock(&state.delivering);
     struct full *full = take_full();
     if (full) {
@@ -337,6 +338,7 @@ void sim_buffer_put(const struct sim_record *record, uint64_t work_end)
     if (!bytes || !sim_buffer_calls.request)
         return;
     choose_once();
+    SIM_ENTER(sim_cupti_core_if_there(), "a record");
     struct slot *slot = slot_of_thread();
     pthread_mutex_lock(&slot->lock);
     if (state.order == ORDER_SHUFFLE || (work_end && state.order != ORDER_DEVICE)) {
@@ -359,8 +361,7 @@ void sim_buffers_call_over(void)
         return;
     choose_once();
     struct slot *slot = slot_of_thread();
-    if (!slot->held_count)
-        return;
+    SIM_ENTER(sim_cupti_core_if_there(), "a record");
     pthread_mutex_lock(&slot->lock);
     release(slot, UINT64_MAX, true);
     pthread_mutex_unlock(&slot->lock);
@@ -388,6 +389,8 @@ static void release_slot(struct slot *slot, bool forced)
 static void flush_slot(struct slot *slot, bool forced)
 {
     release_slot(slot, forced);
+    if (forced && state.empty_too && !slot->bytes)
+        request(slot);
     if (forced || ((slot == &shared || slot == own) && !slot->held_count))
         if (slot->used || (forced && state.empty_too))
             retire(slot);

@@ -4,6 +4,7 @@
  * Who else holds CUPTI: SIMCUDA_CUPTI_HOLDER=NAME refuses every subscription with 39 and says the
  * name to cuptiSubscribe_v2; SIMCUDA_SUBSCRIBE=ERROR refuses with that error.
  */
+#include "callback_data.h"
 #include "cupti.h"
 
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include <string.h>
 
 enum { DOMAINS = 7, CBIDS = 1024 };
-enum { RESOURCE = 3, SYNCHRONIZE = 4 };
+enum { RESOURCE = 3, SYNCHRONIZE = 4, STATE = 6 };
+enum { STATE_FATAL = 1 };
 
 typedef void sim_callback(void *data, uint32_t domain, uint32_t cbid, const void *info);
 
@@ -22,47 +24,12 @@ static struct subscriber {
 } subscriber;
 static bool wanted[DOMAINS][CBIDS];
 static __thread bool in_callback;
-
-/* What a callback of an API call is given. */
-struct call_info {
-    int site; /* 0 enter, 1 exit */
-    const char *function;
-    const void *params;
-    void *result;
-    const char *symbol;
-    struct sim_context *context;
-    uint32_t context_id;
-    uint64_t *data;
-    uint32_t correlation;
-};
-
-struct resource_info {
-    struct sim_context *context;
-    struct sim_stream *stream;
-    void *descriptor;
-};
-
-struct graph_info {
-    struct sim_graph *graph, *original_graph;
-    struct sim_node *node, *original_node;
-    uint32_t node_type;
-    struct sim_node *dependency;
-    struct sim_exec *exec;
-};
-
-struct module_info {
-    uint32_t id;
-    size_t cubin_size;
-    const char *cubin;
-};
-
-struct synchronize_info {
-    struct sim_context *context;
-    struct sim_stream *stream;
-};
+static bool stale_names;
+static uint64_t calls_to_failure;
 
 static void call_back(uint32_t domain, uint32_t cbid, const void *info)
 {
+    SIM_ENTER(sim_cupti_core_if_there(), "a callback");
     in_callback = true;
     subscriber.callback(subscriber.data, domain, cbid, info);
     in_callback = false;
@@ -98,11 +65,44 @@ static void enter(struct sim_call *call)
         call_back_at(call, 0);
 }
 
+/* SIMCUDA_FATAL_AFTER outermost calls: CUPTI says that it gives up, and does. */
+static void count_to_failure(void)
+{
+    if (__atomic_fetch_sub(&calls_to_failure, 1, __ATOMIC_RELAXED) != 1)
+        return;
+    struct state_info info = {CUPTI_EUNKNOWN, "simulated failure"};
+    if (is_wanted(STATE, STATE_FATAL))
+        call_back(STATE, STATE_FATAL, &info);
+    sim_activity_give_up();
+    memset(wanted, 0, sizeof wanted);
+}
+
 static void leave(struct sim_call *call)
 {
     if (is_wanted(call->domain, call->cbid))
         call_back_at(call, 1);
     sim_activity_call(call);
+    if (__builtin_expect(calls_to_failure, 0) && !call->outer)
+        count_to_failure();
+}
+
+static void tell_resource(enum sim_resource_event event, const struct sim_resource *what)
+{
+    struct module_info module = {.id = what->module};
+    struct resource_info info = {.context = what->context, .stream = what->stream};
+    struct graph_info graph = {
+        .graph = what->graph,
+        .original_graph = what->original_graph,
+        .node = what->node,
+        .original_node = what->original_node,
+        .node_type = what->node ? sim_cupti_core_if_there()->node_type(what->node) : 0,
+        .exec = what->exec,
+    };
+    if (what->module)
+        info.descriptor = &module;
+    else if (what->graph || what->exec)
+        info.descriptor = &graph;
+    call_back(RESOURCE, event, &info);
 }
 
 static void resource(enum sim_resource_event event, const struct sim_resource *what)
@@ -111,13 +111,11 @@ static void resource(enum sim_resource_event event, const struct sim_resource *w
         sim_activity_context(what->context);
     if (event == SIM_STREAM_CREATED)
         sim_activity_stream(what->stream);
-    if (!is_wanted(RESOURCE, event))
-        return;
-    struct module_info module = {.id = what->module};
-    struct resource_info info = {.context = what->context, .stream = what->stream};
-    if (what->module)
-        info.descriptor = &module;
-    call_back(RESOURCE, event, &info);
+    if (is_wanted(RESOURCE, event))
+        tell_resource(event, what);
+    /* Names go with the module: what is still to be handed out needs them. */
+    if (event == SIM_MODULE_UNLOAD && !stale_names && sim_buffer_calls.request)
+        sim_buffers_flush(true);
 }
 
 static void synchronized(struct sim_context *context)
@@ -126,6 +124,12 @@ static void synchronized(struct sim_context *context)
     struct synchronize_info info = {.context = context};
     if (is_wanted(SYNCHRONIZE, 2))
         call_back(SYNCHRONIZE, 2, &info);
+}
+
+/* One record for the launch excludes those of its nodes. */
+static int wants_nodes(void)
+{
+    return !sim_kind_enabled(SIM_RECORD_GRAPH);
 }
 
 void sim_observe(const struct sim_core *core)
@@ -139,20 +143,15 @@ void sim_observe(const struct sim_core *core)
         .pool = sim_activity_pool,
         .resource = resource,
         .synchronized = synchronized,
+        .wants_nodes = wants_nodes,
     };
     if (done)
         return;
     done = true;
+    calls_to_failure = core->number("FATAL_AFTER", 0);
+    stale_names = core->number("STALE_NAMES", 0);
     core->observe(&observer);
 }
-
-/* Parameters of cuptiSubscribe_v2. */
-struct subscribe_params {
-    size_t size;
-    const char *name;
-    char *holder;
-    size_t holder_size;
-};
 
 static int refuse(struct subscribe_params *params, const char *holder)
 {

@@ -2,6 +2,7 @@
 #ifndef SIM_CUPTI_H
 #define SIM_CUPTI_H
 
+#include "../entry.h"
 #include "../simcuda.h"
 
 #include <pthread.h>
@@ -94,7 +95,7 @@ bool sim_buffers_zeroed(void);
 
 /* activity.c */
 bool sim_kind_enabled(uint32_t kind);
-void sim_kind_enable(uint32_t kind, bool enable);
+void sim_activity_give_up(void); /* nothing is recorded from now on */
 /* The API record that the call deserves, and what goes before it. */
 void sim_activity_call(const struct sim_call *call);
 void sim_activity_work(const struct sim_work *work);
@@ -107,9 +108,19 @@ void sim_activity_stream(const struct sim_stream *stream);
 /* callback.c */
 void sim_observe(const struct sim_core *core);
 
-#define ENTRY(name, ...)                                                                           \
-    SIM_EXPORT int name(__VA_ARGS__);                                                              \
-    int name(__VA_ARGS__)
+/*
+ * With SIMCUDA_LOCK=MS CUPTI holds one lock around each of its functions and each callback, as the
+ * real one is known to: a client that holds a lock of its own around a call, and takes it in a
+ * callback, is told so after that time instead of hanging for ever.
+ */
+struct sim_entered {
+    bool locked;
+};
+struct sim_entered sim_cupti_enter(const struct sim_core *core, const char *what);
+void sim_cupti_leave(struct sim_entered *entered);
+#define SIM_ENTER(core, what)                                                                      \
+    struct sim_entered entered_ __attribute__((cleanup(sim_cupti_leave), unused)) =                \
+        sim_cupti_enter(core, what)
 
 /* Opens a function that needs the driver: `core` is its table. */
 #define NEED_DRIVER(name)                                                                          \

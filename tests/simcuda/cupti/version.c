@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which CUPTI this is, and whether there is a driver for it. SIMCUDA_CUPTI_API changes the version
- * that the library was built to be. Without libcuda each call that needs it looks for it again,
- * which takes 18 us.
+ * that the library was built to be. Without libcuda each call that needs it looks for it again:
+ * a dlopen in vain, some 20 us as with the real one.
  */
 #include "cupti.h"
 
@@ -53,15 +53,6 @@ static const struct sim_core *find(void)
     return core;
 }
 
-static void search_in_vain(void)
-{
-    struct timespec start, now;
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    do
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    while ((now.tv_sec - start.tv_sec) * 1000000000L + now.tv_nsec - start.tv_nsec < 18000);
-}
-
 const struct sim_core *sim_cupti_core_if_there(void)
 {
     return find();
@@ -71,10 +62,8 @@ const struct sim_core *sim_cupti_core(const char *function, int *ret_error)
 {
     const struct sim_core *core = find();
     *ret_error = CUPTI_EUNKNOWN;
-    if (!core) {
-        search_in_vain();
+    if (!core)
         return NULL;
-    }
     if (core->forked()) {
         core->misuse("%s called in a child that was forked after cuInit", function);
         return NULL;
@@ -83,6 +72,39 @@ const struct sim_core *sim_cupti_core(const char *function, int *ret_error)
         return NULL;
     *ret_error = CUPTI_ENOTINIT;
     return cuda_version(sim_cupti_api()) / 1000 > core->driver_version / 1000 ? NULL : core;
+}
+
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+struct sim_entered sim_cupti_enter(const struct sim_core *core, const char *what)
+{
+    static long known_ms = -1;
+    long patience_ms = __atomic_load_n(&known_ms, __ATOMIC_RELAXED);
+    if (__builtin_expect(patience_ms < 0, 0)) {
+        patience_ms = (long)core->number("LOCK", 0);
+        __atomic_store_n(&known_ms, patience_ms, __ATOMIC_RELAXED);
+    }
+    if (__builtin_expect(!patience_ms, 1))
+        return (struct sim_entered){false};
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += patience_ms / 1000;
+    until.tv_nsec += patience_ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    if (pthread_mutex_timedlock(&lock, &until)) {
+        core->misuse("%s waits for CUPTI's lock, and another thread for one of the client's", what);
+        return (struct sim_entered){false};
+    }
+    return (struct sim_entered){true};
+}
+
+void sim_cupti_leave(struct sim_entered *entered)
+{
+    if (entered->locked)
+        pthread_mutex_unlock(&lock);
 }
 
 ENTRY(cuptiGetVersion, uint32_t *version)

@@ -6,8 +6,8 @@
  * SIMCUDA_CLOCK=virtual, nothing. Spans of API calls never overlap, whatever thread they are on.
  * With SIMCUDA_CLOCK=virtual all times are the same in each run.
  *
- * SIMCUDA_STEP_NS at SIMCUDA_STEP_AT (ns after the start) makes CLOCK_REALTIME jump, as an
- * administrator or NTP does.
+ * SIMCUDA_STEP_NS makes it jump, as an administrator or NTP does, after SIMCUDA_STEP_AFTER
+ * outermost API calls.
  *
  * A client's clock (cuptiActivityRegisterTimestampCallback) replaces this one. Its units may be
  * anything; lengths of device work are turned into them by SIMCUDA_UNITS_PER_US (1000: it counts
@@ -21,9 +21,8 @@ static uint64_t latest;
 static bool real_base, real_waits;
 static uint64_t (*foreign)(void);
 static uint64_t units_per_us;
-static uint64_t started;
-static int64_t step;
-static uint64_t step_at;
+static int64_t step, offset;
+static uint64_t calls_to_step;
 
 static uint64_t realtime(void)
 {
@@ -32,22 +31,18 @@ static uint64_t realtime(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* CLOCK_REALTIME with the jump that the script asks for. */
-static uint64_t stepped_realtime(void)
+static uint64_t base(void)
 {
-    uint64_t now = realtime();
-    return step && now - started >= step_at ? now + (uint64_t)step : now;
+    return real_base ? realtime() + (uint64_t)offset : 0;
 }
 
 void sim_clock_init(void)
 {
-    const char *kind = sim_text("CLOCK");
-    real_base = kind[0] != 'v';
+    real_base = sim_text("CLOCK")[0] != 'v';
     real_waits = sim_number("WAIT", 0);
     units_per_us = sim_number("UNITS_PER_US", 1000);
     step = (int64_t)sim_number("STEP_NS", 0);
-    step_at = sim_number("STEP_AT", 0);
-    started = realtime();
+    calls_to_step = sim_number("STEP_AFTER", 0);
     latest = real_base ? 0 : sim_number("EPOCH", 1000000000000000000u);
 }
 
@@ -55,46 +50,72 @@ uint64_t sim_now(void)
 {
     if (foreign)
         return foreign();
-    uint64_t reached = __atomic_load_n(&latest, __ATOMIC_RELAXED);
-    if (!real_base)
-        return reached;
-    uint64_t now = stepped_realtime();
-    return now > reached || step ? now : reached;
+    uint64_t now = base(), reached = __atomic_load_n(&latest, __ATOMIC_RELAXED);
+    return now > reached ? now : reached;
+}
+
+/* The end of what is queued, on every stream: times @keep (0 or 1) plus @shift. Under sim_lock. */
+static void each_end(uint64_t keep, int64_t shift)
+{
+    for (struct sim_context *context = sim.contexts; context; context = context->next) {
+        context->all_end = context->all_end * keep + (uint64_t)shift;
+        context->blocking_end = context->blocking_end * keep + (uint64_t)shift;
+        for (struct sim_stream *stream = context->streams; stream; stream = stream->next)
+            stream->end = stream->end * keep + (uint64_t)shift;
+    }
+}
+
+static void count_to_step(void)
+{
+    if (__atomic_fetch_sub(&calls_to_step, 1, __ATOMIC_RELAXED) != 1)
+        return;
+    pthread_mutex_lock(&sim_lock);
+    __atomic_store_n(&offset, step, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&latest, (uint64_t)step, __ATOMIC_RELAXED);
+    each_end(1, step);
+    pthread_mutex_unlock(&sim_lock);
 }
 
 uint64_t sim_clock_reserve(uint64_t length)
 {
+    if (__builtin_expect(step, 0))
+        count_to_step();
     uint64_t reached = __atomic_load_n(&latest, __ATOMIC_RELAXED);
     for (;;) {
-        uint64_t start = sim_now();
-        if (start < reached && !step)
-            start = reached;
+        uint64_t now = base(), start = now > reached ? now : reached;
         if (__atomic_compare_exchange_n(&latest, &reached, start + length, true, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))
             return start;
     }
 }
 
+static void sleep_until(uint64_t (*clock)(void), uint64_t time)
+{
+    while (real_waits && clock() < time)
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
 void sim_clock_reach(uint64_t time)
 {
     if (foreign) {
-        if (real_waits)
-            while (foreign() < time)
-                nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        sleep_until(foreign, time);
         return;
     }
     uint64_t reached = __atomic_load_n(&latest, __ATOMIC_RELAXED);
     while (reached < time && !__atomic_compare_exchange_n(&latest, &reached, time, true,
                                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         ;
-    if (real_base && real_waits)
-        while (stepped_realtime() < time)
-            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    if (real_base)
+        sleep_until(base, time);
 }
 
+/* Work that was queued on the clock before counts as over. */
 void sim_set_clock(uint64_t (*clock)(void))
 {
+    pthread_mutex_lock(&sim_lock);
     foreign = clock;
+    each_end(0, 0);
+    pthread_mutex_unlock(&sim_lock);
 }
 
 bool sim_clock_is_foreign(void)

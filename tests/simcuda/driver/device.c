@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices and contexts. SIMCUDA_DEVICES of them, alike but for their uuid. */
+/*
+ * Devices and contexts. SIMCUDA_DEVICES of them, alike but for their uuid; CUDA_VISIBLE_DEVICES
+ * chooses and orders.
+ */
 #include "driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_DEVICES = sizeof sim.devices / sizeof sim.devices[0] };
+
 static __thread struct sim_context *current;
+
+static void add_device(int physical)
+{
+    struct sim_device *device = &sim.devices[sim.device_count];
+    device->ordinal = sim.device_count++;
+    device->memory_bytes = sim_number("DEVICE_MEMORY", 16ull << 30);
+    device->multiprocessors = (uint32_t)sim_number("MULTIPROCESSORS", 108);
+    device->major = 8;
+    device->minor = 0;
+    snprintf(device->name, sizeof device->name, "Simulated GPU");
+    memset(device->uuid, 0x5a, sizeof device->uuid);
+    device->uuid[15] = (uint8_t)physical;
+}
 
 void sim_devices_init(void)
 {
-    sim.device_count = (int)sim_number("DEVICES", 1);
-    if (sim.device_count > 16)
-        sim.device_count = 16;
+    int count = (int)sim_number("DEVICES", 1);
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (count > MAX_DEVICES)
+        count = MAX_DEVICES;
     sim.next_stream = 7; /* the first context's default stream is 7 in records */
-    for (int i = 0; i < sim.device_count; i++) {
-        struct sim_device *device = &sim.devices[i];
-        device->ordinal = i;
-        device->memory_bytes = sim_number("DEVICE_MEMORY", 16ull << 30);
-        device->multiprocessors = (uint32_t)sim_number("MULTIPROCESSORS", 108);
-        device->major = 8;
-        device->minor = 0;
-        snprintf(device->name, sizeof device->name, "Simulated GPU");
-        memset(device->uuid, 0x5a, sizeof device->uuid);
-        device->uuid[15] = (uint8_t)i;
+    if (!visible) {
+        for (int i = 0; i < count; i++)
+            add_device(i);
+        return;
+    }
+    /* Numbers up to the first that is none, as the driver reads them. */
+    for (char *end; *visible && sim.device_count < MAX_DEVICES; visible = end + (*end == ',')) {
+        long physical = strtol(visible, &end, 10);
+        if (end == visible || physical < 0 || physical >= count)
+            return;
+        add_device((int)physical);
     }
 }
 
@@ -160,7 +180,6 @@ ENTRY(cuDevicePrimaryCtxRetain, struct sim_context **context, int device)
     if (!sim_device(device))
         END(SIM_EDEVICE);
     *context = sim_primary_context(device);
-    (*context)->retained++;
     END(SIM_OK);
 }
 
@@ -221,6 +240,31 @@ ENTRY(cuCtxGetCurrent, struct sim_context **context)
 {
     BEGIN(API(cuCtxGetCurrent), WORD(context));
     *context = current;
+    END(SIM_OK);
+}
+
+enum { CONTEXT_STACK = 16 };
+static __thread struct sim_context *pushed[CONTEXT_STACK];
+static __thread int pushed_count;
+
+ENTRY(cuCtxPushCurrent_v2, struct sim_context *context)
+{
+    BEGIN(API(cuCtxPushCurrent_v2), WORD(context));
+    if (!context || pushed_count == CONTEXT_STACK)
+        END(SIM_EINVAL);
+    pushed[pushed_count++] = current;
+    current = context;
+    END(SIM_OK);
+}
+
+ENTRY(cuCtxPopCurrent_v2, struct sim_context **context)
+{
+    BEGIN(API(cuCtxPopCurrent_v2), WORD(context));
+    if (!pushed_count)
+        END(SIM_ECONTEXT);
+    if (context)
+        *context = current;
+    current = pushed[--pushed_count];
     END(SIM_OK);
 }
 
@@ -311,108 +355,3 @@ static int do_cuStreamQuery(struct sim_api api, bool per_thread, void *handle)
     END(stream->end <= sim_now() ? SIM_OK : SIM_ENOTREADY);
 }
 PAIR(cuStreamQuery, _ptsz, (void *handle), handle)
-
-struct sim_event {
-    uint32_t id;
-    uint64_t time, sync;
-    struct sim_context *context;
-};
-
-ENTRY(cuEventCreate, struct sim_event **event, unsigned flags)
-{
-    BEGIN(API(cuEventCreate), WORD(event), WORD(flags));
-    *event = calloc(1, sizeof **event);
-    (*event)->id = __atomic_add_fetch(&sim.next_event, 1, __ATOMIC_RELAXED);
-    END(SIM_OK);
-}
-
-ENTRY(cuEventDestroy_v2, struct sim_event *event)
-{
-    BEGIN(API(cuEventDestroy_v2), WORD(event));
-    free(event);
-    END(SIM_OK);
-}
-
-static int do_cuEventRecord(struct sim_api api, bool per_thread, struct sim_event *event,
-                            void *handle)
-{
-    BEGIN(api, WORD(event), WORD(handle));
-    struct sim_stream *stream = sim_stream_of(current, handle, per_thread);
-    if (!stream || !event)
-        END(SIM_EHANDLE);
-    if (stream->capturing)
-        END(SIM_OK);
-    struct sim_work work = {.kind = SIM_EVENT, .event = event->id};
-    event->sync = work.event_sync = __atomic_add_fetch(&sim.next_event_sync, 1, __ATOMIC_RELAXED);
-    event->context = stream->context;
-    sim_stream_run(stream, &work, 0);
-    event->time = work.end;
-    END(SIM_OK);
-}
-PAIR(cuEventRecord, _ptsz, (struct sim_event * event, void *handle), event, handle)
-
-ENTRY(cuEventSynchronize, struct sim_event *event)
-{
-    BEGIN(API(cuEventSynchronize), WORD(event));
-    if (!event)
-        END(SIM_EHANDLE);
-    if (event->context)
-        sim_wait(event->context, NULL, event->time, SIM_SYNC_EVENT, event->id, event->sync);
-    END(SIM_OK);
-}
-
-ENTRY(cuEventQuery, struct sim_event *event)
-{
-    BEGIN(API(cuEventQuery), WORD(event));
-    END(!event ? SIM_EHANDLE : event->time <= sim_now() ? SIM_OK : SIM_ENOTREADY);
-}
-
-static int elapsed(struct sim_api api, float *ms, const struct sim_event *from,
-                   const struct sim_event *to)
-{
-    BEGIN(api, WORD(ms), WORD(from), WORD(to));
-    if (!from || !to || !from->time || !to->time)
-        END(SIM_EHANDLE);
-    *ms = (float)((double)(int64_t)(to->time - from->time) / 1e6);
-    END(SIM_OK);
-}
-
-ENTRY(cuEventElapsedTime, float *ms, const struct sim_event *from, const struct sim_event *to)
-{
-    return elapsed(API(cuEventElapsedTime), ms, from, to);
-}
-
-ENTRY(cuEventElapsedTime_v2, float *ms, const struct sim_event *from, const struct sim_event *to)
-{
-    return elapsed(API(cuEventElapsedTime_v2), ms, from, to);
-}
-
-static int do_cuStreamWaitEvent(struct sim_api api, bool per_thread, void *handle,
-                                struct sim_event *event, unsigned flags)
-{
-    BEGIN(api, WORD(handle), WORD(event), WORD(flags));
-    struct sim_stream *stream = sim_stream_of(current, handle, per_thread);
-    if (!stream || !event)
-        END(SIM_EHANDLE);
-    if (stream->capturing)
-        END(SIM_OK);
-    pthread_mutex_lock(&sim_lock);
-    if (stream->end < event->time)
-        stream->end = event->time;
-    pthread_mutex_unlock(&sim_lock);
-    struct sim_work work = {
-        .kind = SIM_SYNC,
-        .context = stream->context,
-        .stream = stream->id,
-        .start = call.start,
-        .end = sim_clock_is_foreign() ? sim_now() : call.end,
-        .correlation = sim_work_correlation(),
-        .sync = SIM_SYNC_WAIT_EVENT,
-        .event = event->id,
-        .event_sync = event->sync,
-    };
-    OBSERVE(work, &work);
-    END(SIM_OK);
-}
-PAIR(cuStreamWaitEvent, _ptsz, (void *handle, struct sim_event *event, unsigned flags), handle,
-     event, flags)

@@ -75,11 +75,6 @@ static struct sim_context *contexts(void)
     return sim.contexts;
 }
 
-static bool initialised(void)
-{
-    return sim.initialised;
-}
-
 static bool forked(void)
 {
     return sim.forked;
@@ -118,10 +113,14 @@ __attribute__((constructor)) static void start(void)
         .module_load = sim_module_load,
         .module_unload = sim_module_unload,
         .module_function = sim_module_function,
-        .initialised = initialised,
+        .memory_kind = sim_memory_kind,
+        .memory_reserve = sim_memory_reserve,
         .forked = forked,
         .finished = finished,
         .misuse = sim_misuse,
+        .graph_id = sim_graph_id,
+        .node_id = sim_node_id,
+        .node_type = sim_node_type,
         .driver_version = (int)sim_number("DRIVER_VERSION", 13000),
     };
 }

@@ -41,7 +41,7 @@ static int launch(struct sim_api api, bool per_thread, const struct launch *laun
     }
     if (!threads || threads > 1024)
         END(SIM_EINVAL);
-    sim_stream_run(stream, &work, launch->function->length);
+    sim_stream_run(stream, &work, launch->function->length, NULL);
     END(SIM_OK);
 }
 
@@ -100,8 +100,8 @@ static int do_cuLaunchHostFunc(struct sim_api api, bool per_thread, void *handle
     struct sim_stream *stream = sim_stream_of(sim_current_context(), handle, per_thread);
     if (!stream || !function)
         END(SIM_EINVAL);
-    if (!stream->capturing)
-        function(data);
+    struct sim_action action = {.kind = SIM_CALL, .function = function, .data = data};
+    sim_stream_run(stream, NULL, 0, &action);
     END(SIM_OK);
 }
 PAIR(cuLaunchHostFunc, _ptsz, (void *stream, void (*function)(void *), void *data), stream,

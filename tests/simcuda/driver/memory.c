@@ -25,6 +25,12 @@ static struct arena arenas[16];
 static struct chunk *live[BUCKETS];
 static size_t pinned_count;
 
+/* Ranges of addresses that programs reserved. */
+static struct {
+    uint64_t address, bytes;
+} ranges[64];
+static size_t range_count;
+
 static struct chunk **bucket(uint64_t address)
 {
     return &live[(address / ROUND) * 0x9e3779b97f4a7c15u >> 52];
@@ -95,8 +101,8 @@ static void tell(const struct sim_block *block, bool release, struct sim_stream 
     OBSERVE(memory, &memory);
 }
 
-int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
-                        struct sim_stream *stream, uint64_t *ret_address)
+static int allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
+                    struct sim_stream *stream, bool told, uint64_t *ret_address)
 {
     struct sim_context *context = sim_current_context();
     if (!context)
@@ -112,6 +118,7 @@ int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_po
         chunk->block.kind = kind;
         chunk->block.context = context;
         chunk->block.pool = pool;
+        chunk->block.untold = !told;
         if (pool) {
             pool->used_bytes += bytes;
             if (pool->size_bytes < pool->used_bytes)
@@ -129,8 +136,36 @@ int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_po
     if (result)
         return result;
     *ret_address = chunk->block.address;
-    tell(&chunk->block, false, stream);
+    if (told)
+        tell(&chunk->block, false, stream);
     return SIM_OK;
+}
+
+int sim_memory_allocate(enum sim_memory_kind kind, uint64_t bytes, struct sim_pool *pool,
+                        struct sim_stream *stream, uint64_t *ret_address)
+{
+    return allocate(kind, bytes, pool, stream, true, ret_address);
+}
+
+int sim_memory_allocate_untold(uint64_t bytes, uint64_t *ret_address)
+{
+    return allocate(SIM_DEVICE_MEMORY, bytes, NULL, NULL, false, ret_address);
+}
+
+int sim_memory_reserve(uint64_t bytes, uint64_t *ret_address)
+{
+    struct sim_context *context = sim_current_context();
+    struct chunk *chunk;
+    if (!context)
+        return SIM_ECONTEXT;
+    pthread_mutex_lock(&sim_lock);
+    int result = arena_take(context->device, bytes, &chunk);
+    pthread_mutex_unlock(&sim_lock);
+    if (!result) {
+        *ret_address = chunk->block.address;
+        free(chunk);
+    }
+    return result;
 }
 
 int sim_memory_release(uint64_t address, struct sim_stream *stream)
@@ -158,8 +193,9 @@ int sim_memory_release(uint64_t address, struct sim_stream *stream)
         free(found);
     }
     pthread_mutex_unlock(&sim_lock);
-    tell(&block, true, stream);
-    if (!on_device(block.kind))
+    if (!block.untold)
+        tell(&block, true, stream);
+    if (!on_device(block.kind) && !block.registered)
         free((void *)(uintptr_t)block.address);
     return SIM_OK;
 }
@@ -193,7 +229,46 @@ bool sim_memory_is_ours(uint64_t address)
     for (int i = 0; i < sim.device_count; i++)
         if (arenas[i].base && address - arenas[i].base < 1ull << ARENA_SHIFT)
             return true;
+    for (size_t i = 0; i < range_count; i++)
+        if (address - ranges[i].address < ranges[i].bytes)
+            return true;
     return false;
+}
+
+void sim_memory_add_range(uint64_t address, uint64_t bytes)
+{
+    pthread_mutex_lock(&sim_lock);
+    size_t i = range_count < 64 ? range_count++ : 63;
+    ranges[i].address = address;
+    ranges[i].bytes = bytes;
+    pthread_mutex_unlock(&sim_lock);
+}
+
+int sim_memory_register(uint64_t address, uint64_t bytes)
+{
+    if (!address || !bytes)
+        return SIM_EINVAL;
+    struct chunk *chunk = calloc(1, sizeof *chunk);
+    chunk->block = (struct sim_block){.address = address,
+                                      .bytes = bytes,
+                                      .kind = SIM_PINNED,
+                                      .context = sim_current_context(),
+                                      .registered = true};
+    pthread_mutex_lock(&sim_lock);
+    chunk->next = *bucket(address);
+    *bucket(address) = chunk;
+    pinned_count++;
+    pthread_mutex_unlock(&sim_lock);
+    tell(&chunk->block, false, NULL);
+    return SIM_OK;
+}
+
+int sim_memory_unregister(uint64_t address)
+{
+    struct sim_block block;
+    if (!sim_memory_find(address, &block) || block.address != address || !block.registered)
+        return SIM_EINVAL;
+    return sim_memory_release(address, NULL);
 }
 
 enum sim_memory_kind sim_memory_kind(uint64_t address)
@@ -204,7 +279,8 @@ enum sim_memory_kind sim_memory_kind(uint64_t address)
     return sim_memory_is_ours(address) ? SIM_DEVICE_MEMORY : SIM_PAGEABLE;
 }
 
-static int allocate(struct sim_api api, enum sim_memory_kind kind, uint64_t *address, size_t bytes)
+static int allocate_call(struct sim_api api, enum sim_memory_kind kind, uint64_t *address,
+                         size_t bytes)
 {
     BEGIN(api, WORD(address), bytes);
     END(address ? sim_memory_allocate(kind, bytes, NULL, NULL, address) : SIM_EINVAL);
@@ -218,7 +294,7 @@ static int release(struct sim_api api, uint64_t address)
 
 ENTRY(cuMemAlloc_v2, uint64_t *address, size_t bytes)
 {
-    return allocate(API(cuMemAlloc_v2), SIM_DEVICE_MEMORY, address, bytes);
+    return allocate_call(API(cuMemAlloc_v2), SIM_DEVICE_MEMORY, address, bytes);
 }
 
 ENTRY(cuMemAllocPitch_v2, uint64_t *address, size_t *pitch, size_t width, size_t height,
@@ -239,7 +315,7 @@ ENTRY(cuMemAllocManaged, uint64_t *address, size_t bytes, unsigned flags)
 
 ENTRY(cuMemAllocHost_v2, uint64_t *address, size_t bytes)
 {
-    return allocate(API(cuMemAllocHost_v2), SIM_PINNED, address, bytes);
+    return allocate_call(API(cuMemAllocHost_v2), SIM_PINNED, address, bytes);
 }
 
 ENTRY(cuMemHostAlloc, uint64_t *address, size_t bytes, unsigned flags)

@@ -40,7 +40,6 @@ static struct sim_stream *thread_stream(struct sim_context *context)
             return slot->stream;
         if (!slot->context) {
             slot->stream = sim_stream_create(context, 0, 0);
-            slot->stream->per_thread = true;
             slot->context = context;
             return slot->stream;
         }
@@ -88,12 +87,22 @@ void sim_stream_place(struct sim_stream *stream, struct sim_work *work, uint64_t
     work->correlation = sim_work_correlation();
 }
 
-void sim_stream_run(struct sim_stream *stream, struct sim_work *work, uint64_t length)
+bool sim_stream_run(struct sim_stream *stream, struct sim_work *work, uint64_t length,
+                    const struct sim_action *action)
 {
+    if (__builtin_expect(stream->capturing != NULL, 0)) {
+        sim_capture(stream, work, length, action);
+        return false;
+    }
+    if (action)
+        sim_action_do(action);
+    if (!work)
+        return true;
     pthread_mutex_lock(&sim_lock);
     sim_stream_place(stream, work, length);
     pthread_mutex_unlock(&sim_lock);
     OBSERVE(work, work);
+    return true;
 }
 
 void sim_block(uint64_t time)

@@ -36,36 +36,61 @@ static uint8_t direction(enum sim_memory_kind from, enum sim_memory_kind to)
     return is_device(from) ? is_device(to) ? DTOD : DTOH : is_device(to) ? HTOD : HTOH;
 }
 
-/* A copy of rows; one row of @width bytes is a plain one. @kind 0: by the addresses. */
-static int copy(struct sim_stream *stream, uint64_t to, size_t to_pitch, uint64_t from,
-                size_t from_pitch, size_t width, size_t height, uint8_t kind, bool async)
+/* Describes a copy of rows; one row of @width bytes is a plain one. @kind 0: by the addresses. */
+static int describe(struct sim_work *work, const struct sim_action *rows, uint8_t kind, bool async)
 {
-    if (!stream)
-        return SIM_ECONTEXT;
-    if (!width || !height)
-        return SIM_OK;
-    if (!to || !from)
+    if (!rows->to || !rows->from)
         return SIM_EINVAL;
-    struct sim_work work = {
+    *work = (struct sim_work){
         .kind = SIM_COPY,
-        .bytes = width * height,
-        .from_kind = (uint8_t)sim_memory_kind(from),
-        .to_kind = (uint8_t)sim_memory_kind(to),
+        .bytes = rows->width * rows->height,
+        .from_kind = (uint8_t)sim_memory_kind(rows->from),
+        .to_kind = (uint8_t)sim_memory_kind(rows->to),
         .async = async,
     };
-    work.copy_kind = kind ? kind : direction(work.from_kind, work.to_kind);
+    work->copy_kind = kind ? kind : direction(work->from_kind, work->to_kind);
     /* A real driver refuses a host pointer in the place of a device's. */
-    if ((kind == HTOD && !is_device(work.to_kind)) ||
-        (kind == DTOH && !is_device(work.from_kind)) ||
-        (kind == DTOD && (!is_device(work.to_kind) || !is_device(work.from_kind))))
-        return SIM_EINVAL;
-    for (size_t row = 0; row < height && !stream->capturing; row++)
-        memmove((char *)(uintptr_t)to + row * to_pitch, (char *)(uintptr_t)from + row * from_pitch,
-                width);
-    sim_stream_run(stream, &work, length(&copy_rate, work.bytes));
-    if (!async && !stream->capturing && work.copy_kind != DTOD)
+    bool refused = (kind == HTOD && !is_device(work->to_kind)) ||
+                   (kind == DTOH && !is_device(work->from_kind)) ||
+                   (kind == DTOD && (!is_device(work->to_kind) || !is_device(work->from_kind)));
+    return refused ? SIM_EINVAL : SIM_OK;
+}
+
+static int copy(struct sim_stream *stream, const struct sim_action *rows, uint8_t kind, bool async)
+{
+    struct sim_work work;
+    if (!stream)
+        return SIM_ECONTEXT;
+    if (!rows->width || !rows->height)
+        return SIM_OK;
+    int result = describe(&work, rows, kind, async);
+    if (result)
+        return result;
+    bool ran = sim_stream_run(stream, &work, length(&copy_rate, work.bytes), rows);
+    if (ran && !async && work.copy_kind != DTOD)
         sim_block(work.end);
     return SIM_OK;
+}
+
+int sim_transfer_copy_work(const struct sim_action *rows, struct sim_work *ret_work,
+                           uint64_t *ret_length)
+{
+    int result = describe(ret_work, rows, 0, true);
+    *ret_length = result ? 0 : length(&copy_rate, ret_work->bytes);
+    return result;
+}
+
+int sim_transfer_set_work(const struct sim_action *fill, struct sim_work *ret_work,
+                          uint64_t *ret_length)
+{
+    *ret_work = (struct sim_work){
+        .kind = SIM_SET,
+        .bytes = fill->width * fill->height * fill->element,
+        .value = fill->value,
+        .to_kind = (uint8_t)sim_memory_kind(fill->to),
+    };
+    *ret_length = length(&set_rate, ret_work->bytes);
+    return is_device(ret_work->to_kind) || ret_work->to_kind == SIM_PINNED ? SIM_OK : SIM_EINVAL;
 }
 
 static int plain(struct sim_api api, bool per_thread, uint64_t to, uint64_t from, size_t bytes,
@@ -73,7 +98,8 @@ static int plain(struct sim_api api, bool per_thread, uint64_t to, uint64_t from
 {
     BEGIN(api, to, from, bytes, WORD(handle));
     struct sim_stream *stream = sim_stream_of(sim_current_context(), handle, per_thread);
-    END(copy(stream, to, bytes, from, bytes, bytes, 1, kind, async));
+    struct sim_action row = {.kind = SIM_MOVE, .to = to, .from = from, .width = bytes, .height = 1};
+    END(copy(stream, &row, kind, async));
 }
 
 #define SYNC_COPY(name, kind)                                                                      \
@@ -110,8 +136,9 @@ static int peer(struct sim_api api, bool per_thread, uint64_t to, struct sim_con
     struct sim_stream *stream = sim_stream_of(sim_current_context(), handle, per_thread);
     if (!stream || !to_context || !from_context)
         END(SIM_ECONTEXT);
+    struct sim_action row = {.kind = SIM_MOVE, .to = to, .from = from, .width = bytes, .height = 1};
     if (to_context == from_context)
-        END(copy(stream, to, bytes, from, bytes, bytes, 1, 0, async));
+        END(copy(stream, &row, 0, async));
     struct sim_work work = {
         .kind = SIM_PEER_COPY,
         .bytes = bytes,
@@ -122,8 +149,7 @@ static int peer(struct sim_api api, bool per_thread, uint64_t to, struct sim_con
         .from = from_context,
         .to = to_context,
     };
-    memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
-    sim_stream_run(stream, &work, length(&copy_rate, bytes));
+    sim_stream_run(stream, &work, length(&copy_rate, bytes), &row);
     END(SIM_OK);
 }
 
@@ -149,23 +175,6 @@ PAIR(cuMemcpyPeerAsync, _ptsz,
       size_t bytes, void *stream),
      to, to_context, from, from_context, bytes, stream)
 
-/* The driver's description of a copy of rows. */
-struct rows {
-    size_t from_x, from_y;
-    unsigned from_type;
-    const void *from_host;
-    uint64_t from_device;
-    void *from_array;
-    size_t from_pitch;
-    size_t to_x, to_y;
-    unsigned to_type;
-    void *to_host;
-    uint64_t to_device;
-    void *to_array;
-    size_t to_pitch;
-    size_t width, height;
-};
-
 /* Memory types: 1 host, 2 device, 4 unified. Arrays (3) are plain memory with rows one after the
  * other. */
 static uint64_t place(unsigned type, const void *host, uint64_t device, const void *array,
@@ -174,43 +183,85 @@ static uint64_t place(unsigned type, const void *host, uint64_t device, const vo
     return (type == 1 ? WORD(host) : type == 3 ? WORD(array) : device) + y * pitch + x;
 }
 
-static int rows_copy(struct sim_api api, bool per_thread, const struct rows *rows, void *handle,
-                     bool async)
+static int rows_copy(struct sim_api api, bool per_thread, const struct sim_rows_copy *rows,
+                     void *handle, bool async)
 {
     BEGIN(api, WORD(rows), WORD(handle));
     struct sim_stream *stream = sim_stream_of(sim_current_context(), handle, per_thread);
     if (!rows)
         END(SIM_EINVAL);
-    size_t from_pitch = rows->from_type == 3 ? rows->width : rows->from_pitch;
-    size_t to_pitch = rows->to_type == 3 ? rows->width : rows->to_pitch;
-    uint64_t from = place(rows->from_type, rows->from_host, rows->from_device, rows->from_array,
-                          from_pitch, rows->from_x, rows->from_y);
-    uint64_t to = place(rows->to_type, rows->to_host, rows->to_device, rows->to_array, to_pitch,
-                        rows->to_x, rows->to_y);
-    END(copy(stream, to, to_pitch, from, from_pitch, rows->width, rows->height, 0, async));
+    struct sim_action action = {
+        .kind = SIM_MOVE,
+        .to_pitch = rows->to_type == 3 ? rows->width : rows->to_pitch,
+        .from_pitch = rows->from_type == 3 ? rows->width : rows->from_pitch,
+        .width = rows->width,
+        .height = rows->height,
+    };
+    action.from = place(rows->from_type, rows->from_host, rows->from_device, rows->from_array,
+                        action.from_pitch, rows->from_x, rows->from_y);
+    action.to = place(rows->to_type, rows->to_host, rows->to_device, rows->to_array,
+                      action.to_pitch, rows->to_x, rows->to_y);
+    END(copy(stream, &action, 0, async));
 }
 
-static int do_cuMemcpy2D_v2(struct sim_api api, bool per_thread, const struct rows *rows)
+static int do_cuMemcpy2D_v2(struct sim_api api, bool per_thread, const struct sim_rows_copy *rows)
 {
     return rows_copy(api, per_thread, rows, NULL, false);
 }
-PAIR(cuMemcpy2D_v2, _ptds, (const struct rows *rows), rows)
+PAIR(cuMemcpy2D_v2, _ptds, (const struct sim_rows_copy *rows), rows)
 
-static int do_cuMemcpy2DAsync_v2(struct sim_api api, bool per_thread, const struct rows *rows,
-                                 void *stream)
+static int do_cuMemcpy2DAsync_v2(struct sim_api api, bool per_thread,
+                                 const struct sim_rows_copy *rows, void *stream)
 {
     return rows_copy(api, per_thread, rows, stream, true);
 }
-PAIR(cuMemcpy2DAsync_v2, _ptsz, (const struct rows *rows, void *stream), rows, stream)
+PAIR(cuMemcpy2DAsync_v2, _ptsz, (const struct sim_rows_copy *rows, void *stream), rows, stream)
 
-static void fill(uint64_t to, uint32_t value, size_t element, size_t count)
+/* Blocks of rows are taken as rows one below the other: their pitch times their height apart. */
+int sim_transfer_block(const struct sim_block_copy *block, struct sim_action *ret_action)
 {
-    if (element == 1)
-        memset((void *)(uintptr_t)to, (int)value, count);
-    else
-        for (size_t i = 0; i < count; i++)
-            memcpy((char *)(uintptr_t)to + i * element, &value, element);
+    if (!block || (block->depth > 1 &&
+                   (block->from_height > block->height || block->to_height > block->height)))
+        return SIM_EINVAL;
+    *ret_action = (struct sim_action){
+        .kind = SIM_MOVE,
+        .to_pitch = block->to_type == 3 || !block->to_pitch ? block->width : block->to_pitch,
+        .from_pitch =
+            block->from_type == 3 || !block->from_pitch ? block->width : block->from_pitch,
+        .width = block->width,
+        .height = block->height * (block->depth ? block->depth : 1),
+    };
+    ret_action->from =
+        place(block->from_type, block->from_host, block->from_device, block->from_array,
+              ret_action->from_pitch, block->from_x, block->from_y);
+    ret_action->to = place(block->to_type, block->to_host, block->to_device, block->to_array,
+                           ret_action->to_pitch, block->to_x, block->to_y);
+    return SIM_OK;
 }
+
+static int block_copy(struct sim_api api, bool per_thread, const struct sim_block_copy *block,
+                      void *handle, bool async)
+{
+    BEGIN(api, WORD(block), WORD(handle));
+    struct sim_action action;
+    int result = sim_transfer_block(block, &action);
+    if (result)
+        END(result);
+    END(copy(sim_stream_of(sim_current_context(), handle, per_thread), &action, 0, async));
+}
+
+static int do_cuMemcpy3D_v2(struct sim_api api, bool per_thread, const struct sim_block_copy *block)
+{
+    return block_copy(api, per_thread, block, NULL, false);
+}
+PAIR(cuMemcpy3D_v2, _ptds, (const struct sim_block_copy *block), block)
+
+static int do_cuMemcpy3DAsync_v2(struct sim_api api, bool per_thread,
+                                 const struct sim_block_copy *block, void *stream)
+{
+    return block_copy(api, per_thread, block, stream, true);
+}
+PAIR(cuMemcpy3DAsync_v2, _ptsz, (const struct sim_block_copy *block, void *stream), block, stream)
 
 static int set(struct sim_api api, bool per_thread, uint64_t to, size_t pitch, uint32_t value,
                size_t element, size_t width, size_t height, void *handle)
@@ -221,18 +272,53 @@ static int set(struct sim_api api, bool per_thread, uint64_t to, size_t pitch, u
         END(SIM_ECONTEXT);
     if (!width || !height)
         END(SIM_OK);
-    struct sim_work work = {
-        .kind = SIM_SET,
-        .bytes = width * height * element,
-        .value = value,
-        .to_kind = (uint8_t)sim_memory_kind(to),
-    };
-    if (!sim_memory_is_ours(to) && work.to_kind == SIM_PAGEABLE)
-        END(SIM_EINVAL);
-    for (size_t row = 0; row < height && !stream->capturing; row++)
-        fill(to + row * pitch, value, element, width);
-    sim_stream_run(stream, &work, length(&set_rate, work.bytes));
-    END(SIM_OK);
+    struct sim_action fill = {.kind = SIM_FILL,
+                              .to = to,
+                              .to_pitch = pitch,
+                              .width = width,
+                              .height = height,
+                              .value = value,
+                              .element = element};
+    struct sim_work work;
+    uint64_t needed;
+    int result = sim_transfer_set_work(&fill, &work, &needed);
+    if (!result)
+        sim_stream_run(stream, &work, needed, &fill);
+    END(result);
+}
+
+static void move(const struct sim_action *action)
+{
+    for (size_t row = 0; row < action->height; row++)
+        memmove((char *)(uintptr_t)action->to + row * action->to_pitch,
+                (char *)(uintptr_t)action->from + row * action->from_pitch, action->width);
+}
+
+static void fill_row(char *to, const struct sim_action *action)
+{
+    if (action->element == 1)
+        memset(to, (int)action->value, action->width);
+    else
+        for (size_t i = 0; i < action->width; i++)
+            memcpy(to + i * action->element, &action->value, action->element);
+}
+
+void sim_action_do(const struct sim_action *action)
+{
+    switch (action->kind) {
+    case SIM_MOVE:
+        move(action);
+        break;
+    case SIM_FILL:
+        for (size_t row = 0; row < action->height; row++)
+            fill_row((char *)(uintptr_t)action->to + row * action->to_pitch, action);
+        break;
+    case SIM_CALL:
+        action->function(action->data);
+        break;
+    default:
+        break;
+    }
 }
 
 #define SET(name, type, element)                                                                   \

@@ -13,7 +13,7 @@ struct launch {
     void *stream;
 };
 
-static int launch(struct sim_api api, int per_thread, const struct launch *launch)
+static int launch(struct sim_api api, bool per_thread, const struct launch *launch)
 {
     struct sim_call call = {
         .domain = SIM_RUNTIME, .cbid = api.cbid, .name = api.name, .params = launch};
@@ -34,7 +34,7 @@ static int launch(struct sim_api api, int per_thread, const struct launch *launc
     const void *function, struct sim_dim3 grid, struct sim_dim3 block, void **arguments,           \
         size_t shared, void *stream
 
-static int do_cudaLaunchKernel(struct sim_api api, int per_thread, struct launch arguments)
+static int do_cudaLaunchKernel(struct sim_api api, bool per_thread, struct launch arguments)
 {
     return launch(api, per_thread, &arguments);
 }
@@ -51,7 +51,7 @@ ENTRY(__cudaLaunchKernel_ptsz, LAUNCH_PARAMETERS)
     return cudaLaunchKernel_ptsz(function, grid, block, arguments, shared, stream);
 }
 
-static int do_cudaLaunchCooperativeKernel(struct sim_api api, int per_thread,
+static int do_cudaLaunchCooperativeKernel(struct sim_api api, bool per_thread,
                                           struct launch arguments)
 {
     BEGIN_WITH(api, &arguments);
@@ -65,6 +65,26 @@ static int do_cudaLaunchCooperativeKernel(struct sim_api api, int per_thread,
 }
 PAIR(cudaLaunchCooperativeKernel, _ptsz, (LAUNCH_PARAMETERS),
      (struct launch){function, grid, block, arguments, shared, stream})
+
+#if SIM_RUNTIME_VERSION < 13000
+ENTRY(cudaLaunchCooperativeKernelMultiDevice, struct launch *launches, unsigned count,
+      unsigned flags)
+{
+    BEGIN(API(cudaLaunchCooperativeKernelMultiDevice), WORD(launches), count, flags);
+    int result = SIM_OK;
+    for (unsigned i = 0; i < count && !result; i++) {
+        const struct launch *each = &launches[i];
+        struct sim_function *function = sim_runtime_function(each->function);
+        result = function
+                     ? driver.cuLaunchCooperativeKernel(function, each->grid.x, each->grid.y,
+                                                        each->grid.z, each->block.x, each->block.y,
+                                                        each->block.z, (unsigned)each->shared,
+                                                        each->stream, each->arguments)
+                     : SIM_EFUNCTION;
+    }
+    END(result);
+}
+#endif
 
 struct config {
     struct sim_dim3 grid, block;
@@ -83,7 +103,7 @@ struct driver_config {
     unsigned attribute_count;
 };
 
-static int do_cudaLaunchKernelExC(struct sim_api api, int per_thread, const struct config *config,
+static int do_cudaLaunchKernelExC(struct sim_api api, bool per_thread, const struct config *config,
                                   const void *host, void **arguments)
 {
     BEGIN(api, WORD(config), WORD(host), WORD(arguments));
@@ -98,7 +118,7 @@ PAIR(cudaLaunchKernelExC, _ptsz,
      (const struct config *config, const void *function, void **arguments), config, function,
      arguments)
 
-static int do_cudaLaunchHostFunc(struct sim_api api, int per_thread, void *stream,
+static int do_cudaLaunchHostFunc(struct sim_api api, bool per_thread, void *stream,
                                  void (*function)(void *), void *data)
 {
     BEGIN(api, WORD(stream), WORD(function), WORD(data));

@@ -55,7 +55,7 @@ ENTRY(cudaMemGetInfo, size_t *free_bytes, size_t *total_bytes)
     END(driver.cuMemGetInfo_v2(free_bytes, total_bytes));
 }
 
-static int do_cudaMemcpy(struct sim_api api, int per_thread, void *to, const void *from,
+static int do_cudaMemcpy(struct sim_api api, bool per_thread, void *to, const void *from,
                          size_t bytes, int kind)
 {
     BEGIN(api, WORD(to), WORD(from), bytes, WORD(kind));
@@ -75,7 +75,7 @@ static int do_cudaMemcpy(struct sim_api api, int per_thread, void *to, const voi
 }
 PAIR(cudaMemcpy, _ptds, (void *to, const void *from, size_t bytes, int kind), to, from, bytes, kind)
 
-static int do_cudaMemcpyAsync(struct sim_api api, int per_thread, void *to, const void *from,
+static int do_cudaMemcpyAsync(struct sim_api api, bool per_thread, void *to, const void *from,
                               size_t bytes, int kind, void *stream)
 {
     BEGIN(api, WORD(to), WORD(from), bytes, WORD(kind), WORD(stream));
@@ -112,15 +112,15 @@ ENTRY(cudaMemcpyPeerAsync, void *to, int to_device, const void *from, int from_d
                                  core->primary_context(from_device), bytes, stream));
 }
 
-static int do_cudaMemset(struct sim_api api, int per_thread, void *to, int value, size_t bytes)
+static int do_cudaMemset(struct sim_api api, bool per_thread, void *to, int value, size_t bytes)
 {
     BEGIN(api, WORD(to), WORD(value), bytes);
     END(DRIVER(cuMemsetD8_v2, _ptds, per_thread)(WORD(to), (uint8_t)value, bytes));
 }
 PAIR(cudaMemset, _ptds, (void *to, int value, size_t bytes), to, value, bytes)
 
-static int do_cudaMemsetAsync(struct sim_api api, int per_thread, void *to, int value, size_t bytes,
-                              void *stream)
+static int do_cudaMemsetAsync(struct sim_api api, bool per_thread, void *to, int value,
+                              size_t bytes, void *stream)
 {
     BEGIN(api, WORD(to), WORD(value), bytes, WORD(stream));
     END(DRIVER(cuMemsetD8Async, _ptsz, per_thread)(WORD(to), (uint8_t)value, bytes, stream));

@@ -134,14 +134,48 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device_functi
     pthread_mutex_unlock(&lock);
 }
 
-/* The shadow of a device variable is the variable: copies to and from symbols go there. */
+static struct variable {
+    const void *host;
+    size_t size;
+    uint64_t address; /* once a copy needed it */
+    struct variable *next;
+} * variables;
+
 SIM_EXPORT void __cudaRegisterVar(void **handle, char *host, char *address, const char *name,
                                   int ext, size_t size, int constant, int global);
 void __cudaRegisterVar(void **handle, char *host, char *address, const char *name, int ext,
                        size_t size, int constant, int global)
 {
-    (void)handle, (void)host, (void)address, (void)name, (void)ext, (void)size, (void)constant,
-        (void)global;
+    (void)handle, (void)address, (void)name, (void)ext, (void)constant, (void)global;
+    struct variable *variable = calloc(1, sizeof *variable);
+    variable->host = host;
+    variable->size = size;
+    pthread_mutex_lock(&lock);
+    variable->next = variables;
+    variables = variable;
+    pthread_mutex_unlock(&lock);
+}
+
+/* A managed variable is one whose memory the host reaches too. */
+SIM_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *address,
+                                         const char *name, int ext, size_t size, int constant,
+                                         int global);
+void __cudaRegisterManagedVar(void **handle, void **host, char *address, const char *name, int ext,
+                              size_t size, int constant, int global)
+{
+    __cudaRegisterVar(handle, (char *)host, address, name, ext, size, constant, global);
+}
+
+uint64_t sim_runtime_variable(const void *host)
+{
+    pthread_mutex_lock(&lock);
+    struct variable *each = variables;
+    while (each && each->host != host)
+        each = each->next;
+    if (each && !each->address)
+        core->memory_reserve(each->size, &each->address);
+    pthread_mutex_unlock(&lock);
+    return each ? each->address : 0;
 }
 
 struct sim_function *sim_runtime_function(const void *host_or_handle)

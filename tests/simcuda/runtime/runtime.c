@@ -9,6 +9,7 @@
 struct sim_driver driver;
 const struct sim_core *core;
 
+static __thread bool initialised; /* this thread has been through cuInit */
 static __thread int device;
 static __thread int last_error;
 
@@ -39,14 +40,16 @@ static int load_driver(void)
 
 int sim_runtime_ready(void)
 {
-    if (__builtin_expect(core && core->initialised() && core->current_context(), 1))
+    if (__builtin_expect(initialised && core->current_context(), 1))
         return core->forked() ? SIM_ENOTINIT : core->finished() ? SIM_EDEINIT : SIM_OK;
     int result = load_driver();
     if (!result)
         result = driver.cuInit(0);
     if (result)
         return result;
-    core->set_current_context(core->primary_context(device));
+    initialised = true;
+    if (!core->current_context())
+        core->set_current_context(core->primary_context(device));
     return SIM_OK;
 }
 
@@ -150,30 +153,6 @@ ENTRY(cudaSetDevice, int ordinal)
     device = ordinal;
     core->set_current_context(context);
     END(SIM_OK);
-}
-
-ENTRY(cudaDeviceGetAttribute, int *value, int attribute, int ordinal)
-{
-    BEGIN(API(cudaDeviceGetAttribute), WORD(value), WORD(attribute), WORD(ordinal));
-    END(driver.cuDeviceGetAttribute(value, attribute, ordinal));
-}
-
-ENTRY(cudaDeviceSynchronize, void)
-{
-    BEGIN(API(cudaDeviceSynchronize), 0);
-    END(driver.cuCtxSynchronize());
-}
-
-ENTRY(cudaProfilerStart, void)
-{
-    BEGIN(API(cudaProfilerStart), 0);
-    END(driver.cuProfilerStart());
-}
-
-ENTRY(cudaProfilerStop, void)
-{
-    BEGIN(API(cudaProfilerStop), 0);
-    END(driver.cuProfilerStop());
 }
 
 static int entry_point(struct sim_api api, const char *symbol, void **function, int version,

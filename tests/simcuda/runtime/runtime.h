@@ -2,6 +2,7 @@
 #ifndef SIM_RUNTIME_H
 #define SIM_RUNTIME_H
 
+#include "../entry.h"
 #include "../simcuda.h"
 
 #include <pthread.h>
@@ -15,6 +16,34 @@
 struct sim_dim3 {
     unsigned x, y, z;
 };
+
+struct sim_extent {
+    size_t width, height, depth;
+};
+struct sim_place {
+    size_t x, y, z;
+};
+struct sim_pitched {
+    void *address;
+    size_t pitch, xsize, ysize;
+};
+/* The parameters of cudaMemcpy3D. */
+struct sim_copy3d {
+    void *from_array;
+    struct sim_place from_at;
+    struct sim_pitched from;
+    void *to_array;
+    struct sim_place to_at;
+    struct sim_pitched to;
+    struct sim_extent extent;
+    int kind;
+};
+struct sim_ipc_handle {
+    char bytes[64];
+};
+
+/* array.c */
+void sim_runtime_block(const struct sim_copy3d *params, struct sim_block_copy *ret_block);
 
 /* Entry points of the driver that are used here. */
 struct sim_driver {
@@ -35,10 +64,8 @@ int sim_runtime_result(int result);
 struct sim_function *sim_runtime_function(const void *host_or_handle);
 const char *sim_runtime_function_name(const void *host_or_handle);
 
-struct sim_api {
-    uint32_t cbid;
-    const char *name;
-};
+/* Device memory of a registered variable in the current context's device; 0: not registered. */
+uint64_t sim_runtime_variable(const void *host);
 
 enum {
 #define SIM_CALL(name, version, cbid) CB_##name = cbid,
@@ -46,25 +73,8 @@ enum {
 #undef SIM_CALL
 };
 
-#define API(name) ((struct sim_api){CB_##name, #name})
-#define WORD(x) ((uint64_t)(uintptr_t)(x))
-
-#define ENTRY(name, ...)                                                                           \
-    SIM_EXPORT int name(__VA_ARGS__);                                                              \
-    int name(__VA_ARGS__)
-
-#define PAIR(name, suffix, parameters, ...)                                                        \
-    SIM_EXPORT int name parameters;                                                                \
-    int name parameters                                                                            \
-    {                                                                                              \
-        return do_##name(API(name), 0, __VA_ARGS__);                                               \
-    }                                                                                              \
-    SIM_EXPORT int name##suffix parameters;                                                        \
-    int name##suffix parameters                                                                    \
-    {                                                                                              \
-        return do_##name(API(name##suffix), 1, __VA_ARGS__);                                       \
-    }
-
+/* Opens the call @api_ whose arguments, each a word, are given; returns where there is no driver.
+ */
 #define BEGIN(api_, ...)                                                                           \
     uint64_t params_[] = {__VA_ARGS__};                                                            \
     BEGIN_WITH(api_, params_)

@@ -31,21 +31,21 @@ ENTRY(cudaStreamDestroy, struct sim_stream *stream)
     END(driver.cuStreamDestroy_v2(stream));
 }
 
-static int do_cudaStreamSynchronize(struct sim_api api, int per_thread, void *stream)
+static int do_cudaStreamSynchronize(struct sim_api api, bool per_thread, void *stream)
 {
     BEGIN(api, WORD(stream));
     END(DRIVER(cuStreamSynchronize, _ptsz, per_thread)(stream));
 }
 PAIR(cudaStreamSynchronize, _ptsz, (void *stream), stream)
 
-static int do_cudaStreamQuery(struct sim_api api, int per_thread, void *stream)
+static int do_cudaStreamQuery(struct sim_api api, bool per_thread, void *stream)
 {
     BEGIN(api, WORD(stream));
     END(DRIVER(cuStreamQuery, _ptsz, per_thread)(stream));
 }
 PAIR(cudaStreamQuery, _ptsz, (void *stream), stream)
 
-static int do_cudaStreamWaitEvent(struct sim_api api, int per_thread, void *stream, void *event,
+static int do_cudaStreamWaitEvent(struct sim_api api, bool per_thread, void *stream, void *event,
                                   unsigned flags)
 {
     BEGIN(api, WORD(stream), WORD(event), flags);
@@ -71,12 +71,21 @@ ENTRY(cudaEventDestroy, void *event)
     END(driver.cuEventDestroy_v2(event));
 }
 
-static int do_cudaEventRecord(struct sim_api api, int per_thread, void *event, void *stream)
+static int do_cudaEventRecord(struct sim_api api, bool per_thread, void *event, void *stream)
 {
     BEGIN(api, WORD(event), WORD(stream));
     END(DRIVER(cuEventRecord, _ptsz, per_thread)(event, stream));
 }
 PAIR(cudaEventRecord, _ptsz, (void *event, void *stream), event, stream)
+
+static int do_cudaEventRecordWithFlags(struct sim_api api, bool per_thread, void *event,
+                                       void *stream, unsigned flags)
+{
+    BEGIN(api, WORD(event), WORD(stream), flags);
+    END(DRIVER(cuEventRecordWithFlags, _ptsz, per_thread)(event, stream, flags));
+}
+PAIR(cudaEventRecordWithFlags, _ptsz, (void *event, void *stream, unsigned flags), event, stream,
+     flags)
 
 ENTRY(cudaEventSynchronize, void *event)
 {

@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -48,6 +49,7 @@ static struct {
     int (*cuptiActivitySetAttribute)(uint32_t, size_t *, void *);
     int (*cuptiActivityEnableDriverApi)(uint32_t, uint8_t);
     int (*cuptiSetThreadIdType)(int);
+    int (*cuptiFinalize)(void);
     int (*cuptiActivityPushExternalCorrelationId)(uint32_t, uint64_t);
     int (*cuptiActivityPopExternalCorrelationId)(uint32_t, uint64_t *);
     int (*cuptiGetGraphNodeId)(void *, uint64_t *);
@@ -59,7 +61,10 @@ static FILE *out;
 static size_t buffer_size = 1 << 20;
 static uint64_t null_every, requests, buffers, dropped;
 static unsigned slow_ms;
-static int flush_at_exit = 1;
+static int await_worker, print_sizes, flush_at_exit = 1, count_only, forked, ignores_fork;
+static uint64_t counts[64];
+static char misuse[32];
+static pthread_mutex_t client_lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*walker)(uint8_t *, size_t, uint8_t **);
 static uint64_t clock_calls;
 
@@ -109,19 +114,23 @@ static void print_record(const uint8_t *r)
         print_api("runtime", 2, r);
         break;
     case 8:
-        fprintf(out, "device id=%u memory=%llu multiprocessors=%u capability=%u.%u name=%s\n",
-                U32(112), U64(16), U32(44), U32(104), U32(108), TEXT(136));
+        fprintf(
+            out,
+            "device id=%u memory=%llu multiprocessors=%u capability=%u.%u uuid_end=%u name=%s\n",
+            U32(112), U64(16), U32(44), U32(104), U32(108), U8(135), TEXT(136));
         break;
     case 9:
         fprintf(out, "context context=%u device=%u null_stream=%u\n", U32(4), U32(8), U16(14));
         break;
     case 10:
-        fprintf(out,
-                "kernel name=%s start=%llu end=%llu device=%u context=%u stream=%u correlation=%u "
-                "grid=%u,%u,%u "
-                "block=%u,%u,%u registers=%u static=%u dynamic=%u node=%llu graph=%u\n",
-                TEXT(104), U64(16), U64(24), U32(40), U32(44), U32(48), U32(92), U32(52), U32(56),
-                U32(60), U32(64), U32(68), U32(72), U16(6), U32(76), U32(80), U64(144), U32(156));
+        fprintf(
+            out,
+            "kernel name=%s start=%llu end=%llu device=%u context=%u stream=%u correlation=%u "
+            "grid=%u,%u,%u "
+            "block=%u,%u,%u registers=%u static=%u dynamic=%u node=%llu graph=%u name_at=%llu\n",
+            TEXT(104), U64(16), U64(24), U32(40), U32(44), U32(48), U32(92), U32(52), U32(56),
+            U32(60), U32(64), U32(68), U32(72), U16(6), U32(76), U32(80), U64(144), U32(156),
+            U64(104));
         break;
     case 17:
         fprintf(out, "overhead kind=%u start=%llu end=%llu\n", U32(4), U64(24), U64(32));
@@ -172,31 +181,47 @@ static void print_record(const uint8_t *r)
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
-    requests++;
+    uint64_t request_number = __atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED);
     if (slow_ms)
         usleep(slow_ms * 1000);
     *size = buffer_size;
     *max_records = 0;
-    *buffer = null_every && requests % null_every == 0 ? NULL : aligned_alloc(8, buffer_size);
+    *buffer = null_every && request_number % null_every == 0 ? NULL : aligned_alloc(8, buffer_size);
+}
+
+static void print_size(const uint8_t *record, const uint8_t *end)
+{
+    if (print_sizes)
+        fprintf(out, "size kind=%u bytes=%zu\n", (unsigned)at(record, 0, 4),
+                (size_t)(end - record));
 }
 
 static void walk(uint8_t *buffer, size_t valid_size)
 {
-    uint8_t *record = NULL, *theirs = NULL;
+    uint8_t *record = NULL, *theirs = NULL, *before = NULL;
     size_t records = 0;
     int result;
     while (!(result = cupti.cuptiActivityGetNextRecord(buffer, valid_size, &record))) {
         records++;
+        if (before)
+            print_size(before, record);
+        before = record;
         if (walker && (walker(buffer, valid_size, &theirs) || theirs != record)) {
             fprintf(out, "walk differs record=%zu kind=%u\n", records, (unsigned)at(record, 0, 4));
             walker = NULL;
         }
-        print_record(record);
+        if (count_only)
+            counts[at(record, 0, 4) % 64]++;
+        else
+            print_record(record);
     }
+    if (before)
+        print_size(before, buffer + valid_size);
     if (walker && walker(buffer, valid_size, &theirs) != 12)
         fprintf(out, "walk goes on record=%zu\n", records);
-    fprintf(out, "buffer records=%zu bytes=%zu end=%d tid=%d\n", records, valid_size, result,
-            gettid());
+    if (!count_only)
+        fprintf(out, "buffer records=%zu bytes=%zu end=%d tid=%d\n", records, valid_size, result,
+                gettid());
 }
 
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
@@ -204,6 +229,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 {
     (void)context, (void)stream, (void)size;
     buffers++;
+    if (!strcmp(misuse, "flush"))
+        cupti.cuptiActivityFlushAll(0);
     walk(buffer, valid_size);
     size_t now = 0;
     cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &now);
@@ -256,6 +283,33 @@ static void print_resource(uint32_t cbid, const struct resource_info *info)
             (unsigned long long)original_node);
 }
 
+/* What a client must not do in a callback. */
+static void misbehave(void)
+{
+    if (!strcmp(misuse, "cuda")) {
+        void *library = dlopen("libcudart.so.13", RTLD_NOLOAD | RTLD_NOW), *address;
+        int (*allocate)(void **, size_t);
+        *(void **)&allocate = dlsym(library, "cudaMalloc");
+        allocate(&address, 64);
+    }
+    if (!strcmp(misuse, "lock")) {
+        pthread_mutex_lock(&client_lock);
+        pthread_mutex_unlock(&client_lock);
+    }
+}
+
+/* Holds the client's lock around CUPTI while another thread launches. */
+static void *lock_and_flush(void *unused)
+{
+    for (;;) {
+        pthread_mutex_lock(&client_lock);
+        usleep(100);
+        cupti.cuptiActivityFlushAll(0);
+        pthread_mutex_unlock(&client_lock);
+    }
+    return unused;
+}
+
 static void called_back(void *data, uint32_t domain, uint32_t cbid, const void *what)
 {
     (void)data;
@@ -268,6 +322,7 @@ static void called_back(void *data, uint32_t domain, uint32_t cbid, const void *
         return;
     }
     const struct call_info *info = what;
+    misbehave();
     if (info->site == 0)
         *info->data = 1000 + info->correlation;
     fprintf(out,
@@ -288,13 +343,31 @@ static uint64_t own_clock(void)
 
 static void at_exit(void)
 {
+    if (forked && !ignores_fork)
+        return;
+    for (int i = 0; await_worker && !__atomic_load_n(&buffers, __ATOMIC_RELAXED) && i < 1000; i++)
+        usleep(10000);
     int result = flush_at_exit ? cupti.cuptiActivityFlushAll(1) : 0;
+    if (flush_at_exit > 1)
+        cupti.cuptiActivityFlushAll(1);
     size_t now = 0;
     cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &now);
+    if (count_only)
+        fprintf(out, "counted runtime=%llu driver=%llu kernel=%llu\n",
+                (unsigned long long)counts[5], (unsigned long long)counts[4],
+                (unsigned long long)counts[10]);
     fprintf(out, "exit flush=%d requests=%llu buffers=%llu dropped=%llu clock_calls=%llu\n", result,
             (unsigned long long)requests, (unsigned long long)buffers,
             (unsigned long long)(dropped + now), (unsigned long long)clock_calls);
     fflush(out);
+}
+
+/* What an agent must do: CUPTI is dead here, and what is not written yet is the parent's. */
+static void in_forked_child(void)
+{
+    forked = 1;
+    if (!ignores_fork)
+        __fpurge(out);
 }
 
 static void load(void)
@@ -323,6 +396,7 @@ static void load(void)
     FIND(cuptiActivitySetAttribute);
     FIND(cuptiActivityEnableDriverApi);
     FIND(cuptiSetThreadIdType);
+    FIND(cuptiFinalize);
     FIND(cuptiActivityPushExternalCorrelationId);
     FIND(cuptiActivityPopExternalCorrelationId);
     FIND(cuptiGetGraphNodeId);
@@ -383,6 +457,22 @@ static void set_attribute(unsigned attribute, unsigned value, void *subscriber)
     say("cuptiActivitySetAttribute", cupti.cuptiActivitySetAttribute(attribute, &size, &byte));
 }
 
+static void push_external(unsigned kind, unsigned id, void *subscriber)
+{
+    (void)subscriber;
+    say("push", cupti.cuptiActivityPushExternalCorrelationId(kind, id));
+}
+
+static void begin_misuse(const char *what)
+{
+    pthread_t thread;
+    snprintf(misuse, sizeof misuse, "%s", what);
+    if (!strcmp(misuse, "finalize"))
+        cupti.cuptiFinalize();
+    if (!strcmp(misuse, "lock"))
+        pthread_create(&thread, NULL, lock_and_flush, NULL);
+}
+
 static void obey(const char *word, void *subscriber)
 {
     const char *value = strchr(word, '=') ? strchr(word, '=') + 1 : "";
@@ -405,6 +495,20 @@ static void obey(const char *word, void *subscriber)
         null_every = (uint64_t)atoll(value);
     else if (!strncmp(word, "slow=", 5))
         slow_ms = (unsigned)atoi(value);
+    else if (!strcmp(word, "count"))
+        count_only = 1;
+    else if (!strncmp(word, "misuse=", 7))
+        begin_misuse(value);
+    else if (!strcmp(word, "sizes"))
+        print_sizes = 1;
+    else if (!strcmp(word, "await"))
+        await_worker = 1;
+    else if (!strcmp(word, "noatfork"))
+        ignores_fork = 1;
+    else if (!strcmp(word, "flushtwice"))
+        flush_at_exit = 2;
+    else if (!strncmp(word, "external=", 9))
+        each_pair(value, push_external, NULL);
     else if (!strcmp(word, "noflush"))
         flush_at_exit = 0;
     else if (!strncmp(word, "driverapi=", 10))
@@ -441,5 +545,6 @@ int InitializeInjection(void)
     for (char *word; (word = strtok_r(rest, " ", &rest));)
         obey(word, subscriber);
     atexit(at_exit);
+    pthread_atfork(NULL, NULL, in_forked_child);
     return 1;
 }

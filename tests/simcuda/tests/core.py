@@ -37,6 +37,17 @@ def api_calls_are_as_long_as_the_script_says():
     sim.equal(len(run.all("runtime", cbid=211)), 10)
 
 
+def api_calls_of_a_thread_come_one_after_the_other():
+    calls = example().all("runtime")
+    for first, second in zip(calls, calls[1:]):
+        sim.true(first.end <= second.start, second.text)
+
+
+def a_blocking_copy_lasts_until_the_bytes_are_there():
+    run = example()
+    sim.equal(run.one("runtime", cbid=31).end, run.all("memcpy")[0].end)
+
+
 def copies_and_sets_have_bytes_and_lengths():
     run = example()
     to, back = run.all("memcpy")
@@ -81,9 +92,17 @@ def a_stream_does_one_thing_at_a_time():
             sim.true(first.end <= second.start, second.text)
 
 
+def the_default_stream_and_blocking_ones_wait_for_each_other():
+    kernels = sorted(example().all("kernel"), key=lambda k: k.start)
+    sim.equal([k.stream for k in kernels], [7, 8] * 5)
+    for first, second in zip(kernels, kernels[1:]):
+        sim.true(first.end <= second.start, second.text)
+
+
 def virtual_times_are_the_same_in_each_run():
     def plain(run):
-        return [line.text for line in run.all("kernel") + run.all("memcpy") + run.all("sync")]
+        lines = run.all("kernel") + run.all("memcpy") + run.all("sync")
+        return [line.text.split(" name_at")[0] for line in lines]
 
     sim.equal(plain(example()), plain(example()))
 
@@ -125,11 +144,14 @@ tap = sim.Tap()
 tap.check(a_program_runs_as_without_a_client)
 tap.check(kernels_are_as_long_as_the_script_says)
 tap.check(api_calls_are_as_long_as_the_script_says)
+tap.check(api_calls_of_a_thread_come_one_after_the_other)
+tap.check(a_blocking_copy_lasts_until_the_bytes_are_there)
 tap.check(copies_and_sets_have_bytes_and_lengths)
 tap.check(allocations_are_released_with_their_bytes)
 tap.check(waits_last_until_the_work_is_over)
 tap.check(work_carries_the_id_of_its_call)
 tap.check(a_stream_does_one_thing_at_a_time)
+tap.check(the_default_stream_and_blocking_ones_wait_for_each_other)
 tap.check(virtual_times_are_the_same_in_each_run)
 tap.check(driver_calls_lie_inside_runtime_calls)
 tap.check(nested_driver_calls_have_ids_of_their_own, "runtime")

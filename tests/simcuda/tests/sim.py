@@ -62,7 +62,7 @@ def environment(toolkit="13", driver=True, **more):
     clean = {
         k: v
         for k, v in os.environ.items()
-        if not k.startswith(("TPAGENT_", "SIMCUDA_", "CLIENT_")) and k != "LD_PRELOAD"
+        if not k.startswith(("TPAGENT_", "SIMCUDA_", "CLIENT_", "CUDA_", "LD_PRELOAD"))
     }
     folders = ([os.path.join(SIMCUDA, "driver")] if driver else []) + [
         os.path.join(SIMCUDA, toolkit)
@@ -98,6 +98,21 @@ def run(command, do=None, toolkit="13", driver=True, code=0, timeout=60, **more)
     if code is not None and done.returncode != code:
         raise Failed(f"exit status {done.returncode}: {done.stderr}")
     return Run(done.returncode, done.stdout, done.stderr, lines)
+
+
+def toolkit_of(api):
+    return "11.0" if api < 19 else "12" if api < 130000 else "13"
+
+
+def scenario(name, *arguments, do="kinds=5,10", toolkit="13", **more):
+    """A scenario with the virtual clock, built for @toolkit."""
+    more.setdefault("SIMCUDA_CLOCK", "virtual")
+    command = [program(f"scenarios-{toolkit}"), name, *map(str, arguments)]
+    return run(command, do, toolkit, **more)
+
+
+def calls_and_kernels(of):
+    return [line for line in of.lines if line.word in ("runtime", "kernel")]
 
 
 def length(line):

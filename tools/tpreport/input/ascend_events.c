@@ -230,5 +230,10 @@ void tp_ascend_list_finish(struct tp_ascend_list *events)
         tp_event_set(event, TP_EVENT_START, us_of(start));
         tp_event_set(event, TP_EVENT_END, us_of(tp_number_add(start, duration)));
     }
+    if (events->list->trace && events->list->count > events->first) {
+        struct tp_trace_source *source = tp_trace_context_source(events->list->trace);
+        source->has_base = true;
+        source->base_ns = events->base_ns;
+    }
     tp_buffer_fini(&events->events.text);
 }

@@ -32,6 +32,7 @@ enum field_kind {
     FIELD_SHAPES,
     FIELD_STACK,
     FIELD_KERNELS,
+    FIELD_PARENT,         /* in a trace: the event's number in the file */
     FIELD_DETAIL_INTEGER, /* these three: in the details */
     FIELD_DETAIL_TEXT,
     FIELD_DETAIL_JSON,
@@ -56,6 +57,7 @@ struct tp_event_field {
 #define TARGET_SHAPES(t) offsetof(struct tp_function_event, t)
 #define TARGET_STACK(t) offsetof(struct tp_function_event, t)
 #define TARGET_KERNELS(t) offsetof(struct tp_function_event, t)
+#define TARGET_PARENT(t) offsetof(struct tp_function_event, t)
 #define TARGET_NUMBER(t) t
 #define TARGET_FLAG(t) t
 #define TARGET_FLOPS(t) t
@@ -82,14 +84,14 @@ int tp_json_fail(struct tp_json_parser *p, int code, const char *found, const ch
     const char *where = p->place >= TP_JSON_IN_EVENT && is_inside && p->field ? p->field->name : "";
 
     if (!is_inside)
-        return tp_json_reader_fail(&p->reader, code, "found %s, expected %s", found, expected);
-    return tp_json_reader_fail(&p->reader, code, "event %u%s%s: found %s, expected %s",
+        return tp_json_reader_fail(p->reader, code, "found %s, expected %s", found, expected);
+    return tp_json_reader_fail(p->reader, code, "event %u%s%s: found %s, expected %s",
                                p->event_number, *where ? ", " : "", where, found, expected);
 }
 
 int tp_json_fail_memory(struct tp_json_parser *p, int code)
 {
-    return tp_json_reader_fail(&p->reader, code, "no memory for event %u", p->event_number);
+    return tp_json_reader_fail(p->reader, code, "no memory for event %u", p->event_number);
 }
 
 int tp_json_fail_token(struct tp_json_parser *p, const struct tp_json_token *token,
@@ -325,6 +327,10 @@ static int take_in_event(struct tp_json_parser *p, const struct tp_json_token *t
         if (field->kind == FIELD_FORWARD)
             p->event.flags |= TP_EVENT_HAS_FWD_THREAD;
         return good;
+    case FIELD_PARENT:
+        good = take_integer(p, token, 0, INT32_MAX, &integer, "an event's number");
+        p->event.parent = (uint32_t)integer;
+        return good;
     case FIELD_SMALL:
         good = take_integer(p, token, INT32_MIN, INT32_MAX, &integer, "an integer of 32 bits");
         memcpy(at, &(int32_t){(int32_t)integer}, sizeof(int32_t));
@@ -543,6 +549,13 @@ static bool in_window(const struct tp_selection *selection, struct tp_number sta
     return selection->to.kind != TP_INSTANT_RELATIVE || ns < (double)selection->to.ns;
 }
 
+static int64_t start_ns(const struct tp_json_parser *p)
+{
+    double ns = tp_number_to_double(tp_event_get(&p->event, TP_EVENT_START)) * 1000.0;
+
+    return ns > -9e18 && ns < 9e18 ? (int64_t)ns : 0;
+}
+
 static bool is_selected(const struct tp_json_parser *p)
 {
     char thread[24];
@@ -573,6 +586,10 @@ int tp_json_event_end(struct tp_json_parser *p)
     if (!p->saw_resource)
         p->event.device_resource_id = p->event.thread;
     p->event_number++;
+    if (p->extent) {
+        tp_extent_thread(p->extent, p->event.thread, NULL);
+        tp_extent_time(p->extent, start_ns(p));
+    }
     if (!is_selected(p))
         return 1;
     int result = tp_event_list_append(p->list, &p->event);
@@ -598,7 +615,8 @@ int tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t
     for (int i = 0; i < FIELD_COUNT; i++) {
         if (fields[i].size != size || memcmp(fields[i].name, key, size) != 0)
             continue;
-        if (is_detail(&fields[i]) && !p->list->keeps_details)
+        if ((is_detail(&fields[i]) && !p->list->keeps_details) ||
+            (fields[i].kind == FIELD_PARENT && !p->is_part))
             break;
         p->field = &fields[i];
         p->seen |= 1ull << i;
@@ -607,4 +625,73 @@ int tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t
         break;
     }
     return 1;
+}
+
+/* ---- an event that is told in another way, and here where it differs ---- */
+
+bool tp_json_event_has(const struct tp_json_parser *p, const char *name)
+{
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        if (!strcmp(fields[i].name, name))
+            return p->seen >> i & 1;
+    }
+    return false;
+}
+
+static size_t size_of(enum field_kind kind)
+{
+    switch (kind) {
+    case FIELD_INTEGER:
+    case FIELD_FORWARD:
+    case FIELD_RESOURCE:
+        return sizeof(int64_t);
+    case FIELD_TINY:
+    case FIELD_DEVICE:
+        return 1;
+    default:
+        return sizeof(uint32_t);
+    }
+}
+
+static void apply_flag(const struct tp_json_parser *p, struct tp_function_event *event,
+                       uint16_t bit)
+{
+    event->flags = (uint16_t)((event->flags & ~bit) | (p->event.flags & bit));
+}
+
+static void apply_field(const struct tp_json_parser *p, const struct tp_event_field *field,
+                        struct tp_function_event *event)
+{
+    switch (field->kind) {
+    case FIELD_FLAG:
+        apply_flag(p, event, (uint16_t)field->target);
+        return;
+    case FIELD_FLOPS:
+        apply_flag(p, event, TP_EVENT_NO_FLOPS);
+        __attribute__((fallthrough));
+    case FIELD_NUMBER:
+        tp_event_set(event, (enum tp_event_number)field->target,
+                     tp_event_get(&p->event, (enum tp_event_number)field->target));
+        return;
+    case FIELD_FORWARD:
+        apply_flag(p, event, TP_EVENT_HAS_FWD_THREAD);
+        break;
+    case FIELD_KERNELS: /* these join the list, or its details */
+    case FIELD_DETAIL_INTEGER:
+    case FIELD_DETAIL_TEXT:
+    case FIELD_DETAIL_JSON:
+        return;
+    default:
+        break;
+    }
+    memcpy((char *)event + field->target, (const char *)&p->event + field->target,
+           size_of(field->kind));
+}
+
+void tp_json_event_apply(const struct tp_json_parser *p, struct tp_function_event *event)
+{
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        if (p->seen >> i & 1)
+            apply_field(p, &fields[i], event);
+    }
 }

@@ -43,12 +43,13 @@ struct tp_json_token {
 struct tp_event_field;
 
 struct tp_json_parser {
-    struct tp_json_reader reader;
+    struct tp_json_reader *reader; /* borrowed */
     struct tp_event_list *list;
     const struct tp_selection *selection;
 
     enum tp_json_place place, resume; /* resume: behind TP_JSON_IN_SKIPPED */
     unsigned depth, skip_depth;
+    bool is_part; /* the document is another one: an event of it stands alone */
     bool saw_events, saw_settings;
     uint32_t first_event; /* of this document in the list */
     char key[32]; /* in TP_JSON_IN_TOP, TP_JSON_IN_LIST, TP_JSON_IN_KERNEL; "" for one that does not
@@ -60,6 +61,7 @@ struct tp_json_parser {
     struct tp_buffer detail; /* a value as text */
     uint64_t seen;           /* bit n: fields[n] was there */
     uint32_t event_number;
+    struct tp_extent *extent; /* borrowed; NULL: nobody asks */
     bool saw_trace_name, saw_resource;
 
     struct tp_kernel *kernels;
@@ -99,5 +101,29 @@ int tp_json_event_end(struct tp_json_parser *p);
 int tp_json_event_key(struct tp_json_parser *p, const unsigned char *key, size_t size);
 int tp_json_event_take(struct tp_json_parser *p, const struct tp_json_token *token);
 int tp_json_event_close(struct tp_json_parser *p, char bracket);
+
+/*
+ * Tokens in the order of the document; what is below unknown keys is stepped over.
+ * tp_json_take  - a value, or the beginning of a list or object (then depth has been raised)
+ * tp_json_take_number - a value, as digits
+ * tp_json_close - the end of one (depth has been lowered)
+ * tp_json_key   - a key
+ */
+int tp_json_take(struct tp_json_parser *p, const struct tp_json_token *token);
+int tp_json_take_number(struct tp_json_parser *p, const char *text, size_t size);
+int tp_json_close(struct tp_json_parser *p, char bracket);
+int tp_json_key(struct tp_json_parser *p, const unsigned char *key, size_t size);
+
+/**
+ * tp_json_event_apply - the fields that were there, over those of another event
+ * Its kernels are parser->kernels; details are not touched.
+ */
+void tp_json_event_apply(const struct tp_json_parser *p, struct tp_function_event *event);
+
+/** tp_json_event_has - was a field of this name there? */
+bool tp_json_event_has(const struct tp_json_parser *p, const char *name);
+
+/** tp_json_parser_fini - what it grew, not the reader */
+void tp_json_parser_fini(struct tp_json_parser *p);
 
 #endif

@@ -57,7 +57,7 @@ static int skip(struct tp_json_parser *p, const struct tp_json_token *token)
     return 1;
 }
 
-static int take(struct tp_json_parser *p, const struct tp_json_token *token)
+int tp_json_take(struct tp_json_parser *p, const struct tp_json_token *token)
 {
     switch (p->place) {
     case TP_JSON_AT_TOP:
@@ -89,7 +89,7 @@ static int take(struct tp_json_parser *p, const struct tp_json_token *token)
 }
 
 /* A list or object closes; lists and objects match, yajl has seen to that. */
-static int close_place(struct tp_json_parser *p, char bracket)
+int tp_json_close(struct tp_json_parser *p, char bracket)
 {
     switch (p->place) {
     case TP_JSON_IN_SKIPPED:
@@ -103,7 +103,10 @@ static int close_place(struct tp_json_parser *p, char bracket)
     case TP_JSON_IN_DETAIL:
         return tp_json_event_close(p, bracket);
     case TP_JSON_IN_EVENT:
-        return tp_json_event_end(p);
+        if (!p->is_part)
+            return tp_json_event_end(p);
+        p->place = TP_JSON_AT_END;
+        return 1;
     case TP_JSON_IN_EVENTS:
         p->place = p->depth ? TP_JSON_IN_TOP : TP_JSON_AT_END;
         return 1;
@@ -136,24 +139,28 @@ static void keep_key(struct tp_json_parser *p, const char *known, const unsigned
 
 static int on_null(void *context)
 {
-    return take(context, &(struct tp_json_token){.type = TP_JSON_NULL});
+    return tp_json_take(context, &(struct tp_json_token){.type = TP_JSON_NULL});
 }
 
 static int on_boolean(void *context, int value)
 {
-    return take(context, &(struct tp_json_token){.type = TP_JSON_FLAG, .flag = value});
+    return tp_json_take(context, &(struct tp_json_token){.type = TP_JSON_FLAG, .flag = value});
 }
 
-static int on_number(void *context, const char *text, size_t size)
+int tp_json_take_number(struct tp_json_parser *p, const char *text, size_t size)
 {
-    struct tp_json_parser *p = context;
     struct tp_json_token token = {.type = TP_JSON_NUMBER, .text = text, .size = size};
 
     if (size > MAX_NUMBER)
         return tp_json_fail(p, -TP_ELIMIT, "a number of more than 512 digits", "a shorter one");
     if (tp_number_parse(text, size, &token.number) < 0)
         return tp_json_fail_token(p, &token, "a finite number");
-    return take(p, &token);
+    return tp_json_take(p, &token);
+}
+
+static int on_number(void *context, const char *text, size_t size)
+{
+    return tp_json_take_number(context, text, size);
 }
 
 static int on_string(void *context, const unsigned char *text, size_t size)
@@ -162,15 +169,15 @@ static int on_string(void *context, const unsigned char *text, size_t size)
 
     if (size > MAX_STRING)
         return tp_json_fail(p, -TP_ELIMIT, "a string of more than 16 MB", "a shorter one");
-    return take(p, &(struct tp_json_token){
-                       .type = TP_JSON_STRING, .text = (const char *)text, .size = size});
+    return tp_json_take(p, &(struct tp_json_token){
+                               .type = TP_JSON_STRING, .text = (const char *)text, .size = size});
 }
 
 static int open_place(struct tp_json_parser *p, enum tp_json_type type)
 {
     if (++p->depth > MAX_DEPTH)
         return tp_json_fail(p, -TP_ELIMIT, "more than 64 levels", "less nesting");
-    return take(p, &(struct tp_json_token){.type = type});
+    return tp_json_take(p, &(struct tp_json_token){.type = type});
 }
 
 static int on_start_map(void *context)
@@ -188,7 +195,7 @@ static int on_end_map(void *context)
     struct tp_json_parser *p = context;
 
     p->depth--;
-    return close_place(p, '}');
+    return tp_json_close(p, '}');
 }
 
 static int on_end_array(void *context)
@@ -196,13 +203,11 @@ static int on_end_array(void *context)
     struct tp_json_parser *p = context;
 
     p->depth--;
-    return close_place(p, ']');
+    return tp_json_close(p, ']');
 }
 
-static int on_map_key(void *context, const unsigned char *key, size_t size)
+int tp_json_key(struct tp_json_parser *p, const unsigned char *key, size_t size)
 {
-    struct tp_json_parser *p = context;
-
     if (p->place == TP_JSON_IN_TOP)
         keep_key(p, "events|rows|list", key, size);
     else if (p->place == TP_JSON_IN_LIST)
@@ -212,6 +217,11 @@ static int on_map_key(void *context, const unsigned char *key, size_t size)
     else if (p->place == TP_JSON_IN_EVENT || p->place == TP_JSON_IN_DETAIL)
         return tp_json_event_key(p, key, size);
     return 1;
+}
+
+static int on_map_key(void *context, const unsigned char *key, size_t size)
+{
+    return tp_json_key(context, key, size);
 }
 
 static const yajl_callbacks callbacks = {
@@ -241,16 +251,17 @@ static void derive_settings(struct tp_json_parser *p)
     }
 }
 
-static int parser_init(struct tp_json_parser *p, const struct tp_selection *selection,
-                       struct tp_event_list *list, struct tp_diag *diag)
+static int parser_init(struct tp_json_parser *p, struct tp_json_reader *reader,
+                       const struct tp_selection *selection, struct tp_event_list *list,
+                       struct tp_diag *diag)
 {
-    *p = (struct tp_json_parser){.list = list, .selection = selection, .first_event = list->count};
-    return tp_json_reader_init(&p->reader, &callbacks, p, diag);
+    *p = (struct tp_json_parser){
+        .reader = reader, .list = list, .selection = selection, .first_event = list->count};
+    return tp_json_reader_init(reader, &callbacks, p, diag);
 }
 
-static void parser_fini(struct tp_json_parser *p)
+void tp_json_parser_fini(struct tp_json_parser *p)
 {
-    tp_json_reader_fini(&p->reader);
     free(p->kernels);
     free(p->frames);
     tp_buffer_fini(&p->shapes);
@@ -260,9 +271,9 @@ static void parser_fini(struct tp_json_parser *p)
 static int finish(struct tp_json_parser *p)
 {
     if (!p->saw_events)
-        return tp_diag_fail(p->reader.diag, -TP_ESYNTAX, tp_json_reader_offset(&p->reader),
+        return tp_diag_fail(p->reader->diag, -TP_ESYNTAX, tp_json_reader_offset(p->reader),
                             "line %llu: found an object without \"events\", expected that list",
-                            (unsigned long long)tp_json_reader_line(&p->reader));
+                            (unsigned long long)tp_json_reader_line(p->reader));
     if (!p->saw_settings)
         derive_settings(p);
     return 0;
@@ -271,16 +282,18 @@ static int finish(struct tp_json_parser *p)
 int tp_event_list_json_parse(const char *text, size_t size, const struct tp_selection *selection,
                              struct tp_event_list *list, struct tp_diag *diag)
 {
+    struct tp_json_reader reader;
     struct tp_json_parser p;
 
-    int result = parser_init(&p, selection, list, diag);
+    int result = parser_init(&p, &reader, selection, list, diag);
     if (!result)
-        result = tp_json_reader_feed(&p.reader, text, size);
+        result = tp_json_reader_feed(&reader, text, size);
     if (!result)
-        result = tp_json_reader_finish(&p.reader);
+        result = tp_json_reader_finish(&reader);
     if (!result)
         result = finish(&p);
-    parser_fini(&p);
+    tp_json_reader_fini(&reader);
+    tp_json_parser_fini(&p);
     return result;
 }
 
@@ -323,17 +336,20 @@ static int check_selection(const struct tp_selection *selection, struct tp_diag 
 
 static int read_list(struct tp_input *input, struct tp_event_list *list, struct tp_diag *diag)
 {
+    struct tp_json_reader reader;
     struct tp_json_parser p;
 
     int result = check_selection(input->selection, diag);
     if (result < 0)
         return result;
-    result = parser_init(&p, input->selection, list, diag);
+    result = parser_init(&p, &reader, input->selection, list, diag);
+    p.extent = &input->extent;
     if (!result)
-        result = tp_json_reader_input(&p.reader, input);
+        result = tp_json_reader_input(&reader, input);
     if (!result)
         result = finish(&p);
-    parser_fini(&p);
+    tp_json_reader_fini(&reader);
+    tp_json_parser_fini(&p);
     return result;
 }
 

@@ -114,14 +114,28 @@ static void describe_head(const struct tp_input *input, char *buffer, size_t siz
         tp_text_json(&text, input->head, input->head_size < 16 ? input->head_size : 16);
 }
 
+static int fail_directory(const struct tp_input *input, struct tp_diag *diag)
+{
+    char *below = NULL;
+
+    for (int i = 0; i < KIND_COUNT && !below; i++) {
+        if (kinds[i]->find_below)
+            kinds[i]->find_below(input->path, &below);
+    }
+    int result =
+        tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET, "no recording in this directory%s%s",
+                     below ? "; further down there is " : "", below ? below : "");
+    free(below);
+    return result;
+}
+
 static int fail_unknown(const struct tp_input *input, struct tp_diag *diag)
 {
     char known[256], found[160];
     struct tp_text text;
 
     if (input->is_directory)
-        return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                            "no recording in this directory");
+        return fail_directory(input, diag);
     tp_text_init(&text, known, sizeof(known));
     for (int i = 0; i < KIND_COUNT; i++)
         tp_text_format(&text, "%s%s", i ? ", " : "", kinds[i]->help);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/extent.h"
 #include "input/progress.h"
 #include "input/selection.h"
 #include "model/averages.h"
@@ -39,6 +40,7 @@ struct tp_input {
     char lost_text[256];        /* about the first of it */
     struct tp_buffer notes;     /* the report's head: lines for stderr, each with its end */
     struct tp_buffer recording; /* the same facts as a JSON object; empty: nothing to say */
+    struct tp_extent extent;    /* what there is, whatever is selected */
     bool has_span;              /* the recording says its own start and end; set by reading */
     int64_t start_ns, end_ns;
 };
@@ -58,6 +60,10 @@ struct tp_input_kind {
     /* 0: not mine; 1..100: how sure. Looks at path, is_directory and head; opens nothing big. */
     int (*probe)(const struct tp_input *input);
 
+    /* Optional: something of this kind that lies deeper in a directory; @ret_path for free() or
+     * NULL. */
+    void (*find_below)(const char *directory, char **ret_path);
+
     /* Append the selected events in list order. The caller builds the tree. Return: 0 or negative.
      */
     int (*read_list)(struct tp_input *input, struct tp_event_list *list, struct tp_diag *diag);
@@ -66,6 +72,9 @@ struct tp_input_kind {
     int (*read_averages)(struct tp_input *input, struct tp_strings *strings,
                          struct tp_stacks *stacks, const struct tp_averages_options *options,
                          struct tp_input_averages *ret, struct tp_diag *diag);
+
+    /* Optional: can read_averages do it, with this selection? NULL: always. */
+    bool (*can_average)(const struct tp_input *input);
 
     /* Optional: the same events as pieces of work, none of them held. */
     int (*read_work)(struct tp_input *input, struct tp_strings *strings, struct tp_work_sink *sink,

@@ -5,6 +5,7 @@
 #ifndef TP_INPUT_KINETO_H
 #define TP_INPUT_KINETO_H
 
+#include "input/event_fields.h"
 #include "input/input.h"
 #include "model/buffer.h"
 #include "model/event_metadata.h"
@@ -56,7 +57,11 @@ struct tp_kineto_entry {
     uint32_t name;                             /* string id */
     int64_t ts_ns, duration_ns;
     struct tp_kineto_place pid, tid, device, stream;
-    uint32_t own_name; /* string id: "name" among the arguments, which names a thread */
+    uint32_t own_name;      /* string id: "name" among the arguments, which names a thread */
+    uint32_t category_name; /* string id; kept for a trace */
+    uint32_t flow_text;     /* string id: JSON; kept for a trace */
+    char scope, binding;    /* of an instant, of a flow's end; 0 none */
+    bool has_own;           /* it tells what our own writer adds: kineto->own */
     int64_t external_id, correlation, sequence_nr, fwd_thread, bytes, device_type;
     int64_t python_id, python_parent_id, python_module_id;
     int64_t flow_id;
@@ -90,6 +95,13 @@ struct tp_kineto {
     struct tp_buffer text; /* scratch */
     struct tp_event_metadata metadata;
 
+    bool is_own;             /* written by us: kineto_own.c */
+    bool is_nested;          /* ... with the parents of its events */
+    bool has_derived_stacks; /* ... stacks are told only to who asks for them */
+    bool has_flops;          /* ... and of any event they are not None */
+    bool resource_is_thread; /* ... the resource of host events is their thread, else 0 */
+    struct tp_json_parser own;
+
     struct tp_id_index op_ids; /* External ids of CPU operators and annotations ... */
     int64_t *op_threads;       /* ... and their threads, by the id's number */
     uint32_t op_capacity;
@@ -110,7 +122,10 @@ struct tp_kineto {
     bool has_device, has_memory, has_base_time, has_rank, has_trace_id, has_stacks;
     bool profile_memory, with_flops; /* said by the file */
     int64_t base_time_ns, rank;
-    uint64_t undated; /* entries that lack a time */
+    int64_t span_start_ns, span_end_ns;                   /* of a recording; end 0: not known */
+    uint32_t use_device;                                  /* string id: said by the file */
+    struct tp_buffer device_properties, distributed_info; /* JSON, for a trace */
+    uint64_t undated;                                     /* entries that lack a time */
 };
 
 /** tp_kineto_init, _fini - fini takes a zeroed one; the list keeps its events */
@@ -132,6 +147,44 @@ int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag);
  */
 int tp_kineto_place_text(struct tp_strings *strings, const char *text, size_t size,
                          struct tp_kineto_place *ret_place);
+
+/** tp_kineto_thread_of - the number of an entry's thread; one with a name for a number gets one
+ * below zero */
+int64_t tp_kineto_thread_of(const struct tp_strings *strings, const struct tp_kineto_place *tid,
+                            bool *ret_remote);
+
+/* Parts of making an event of kineto->entry. Return: 0 or negative. */
+int tp_kineto_take_shapes(struct tp_kineto *kineto, uint32_t *ret_shapes);
+int tp_kineto_take_flops(struct tp_kineto *kineto, uint32_t name, uint64_t *ret_flops);
+int tp_kineto_take_details(struct tp_kineto *kineto, const char *activity,
+                           struct tp_event_details *ret);
+int tp_kineto_remember_op(struct tp_kineto *kineto, int64_t thread);
+int tp_kineto_remember_step(struct tp_kineto *kineto);
+int tp_kineto_remember_thread(struct tp_kineto *kineto, struct tp_diag *diag);
+bool tp_kineto_is_other_process(const struct tp_kineto *kineto, enum tp_kineto_kind kind);
+
+/** tp_kineto_arguments - all arguments of the entry as one JSON object, for whoever keeps all;
+ * none: TP_STRING_NONE */
+int tp_kineto_arguments(struct tp_kineto *kineto, uint32_t *ret_id);
+
+/** tp_kineto_place_json - a pid or tid as JSON; TP_STRING_NONE where there is none */
+int tp_kineto_place_json(struct tp_kineto *kineto, const struct tp_kineto_place *place,
+                         uint32_t *ret_id);
+
+/** tp_kineto_mark - keep an entry that makes no event, if a trace is wanted */
+int tp_kineto_mark(struct tp_kineto *kineto, struct tp_diag *diag);
+
+/** tp_kineto_own_entry - as tp_kineto_entry_end, for a file that we have written */
+int tp_kineto_own_entry(struct tp_kineto *kineto, struct tp_diag *diag);
+
+/**
+ * tp_kineto_own_retain - as tp_raw_records_retain; those below one that is left out go to its
+ * parent Return: 0 or -ENOMEM.
+ */
+int tp_kineto_own_retain(struct tp_kineto *kineto,
+                         bool (*keep)(void *context, const struct tp_function_event *event,
+                                      int64_t linked_id, const struct tp_memory_record *memory),
+                         void *context);
 
 /**
  * tp_kineto_finish - join calls and device work to operators, choose what was selected, and make

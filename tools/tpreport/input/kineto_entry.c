@@ -8,6 +8,7 @@
 #include "input/json_capture.h"
 #include "model/decimal.h"
 #include "model/flops.h"
+#include "model/python_text.h"
 
 enum { SCOPE_FUNCTION = 0, SCOPE_BACKWARD = 1, SCOPE_USER = 7 };
 
@@ -24,6 +25,9 @@ void tp_kineto_fini(struct tp_kineto *kineto)
     tp_raw_records_fini(&kineto->records);
     tp_buffer_fini(&kineto->entry.captured);
     tp_buffer_fini(&kineto->text);
+    tp_buffer_fini(&kineto->device_properties);
+    tp_buffer_fini(&kineto->distributed_info);
+    tp_json_parser_fini(&kineto->own);
     tp_event_metadata_fini(&kineto->metadata);
     tp_id_index_fini(&kineto->op_ids);
     free(kineto->entry.arguments);
@@ -43,7 +47,9 @@ void tp_kineto_entry_start(struct tp_kineto_entry *entry)
     entry->name = TP_STRING_EMPTY;
     entry->duration_ns = 0;
     entry->pid = entry->tid = entry->device = entry->stream = (struct tp_kineto_place){0};
-    entry->own_name = TP_STRING_NONE;
+    entry->own_name = entry->flow_text = entry->category_name = TP_STRING_NONE;
+    entry->scope = entry->binding = 0;
+    entry->has_own = false;
     entry->external_id = entry->correlation = entry->fwd_thread = entry->bytes = 0;
     entry->sequence_nr = -1;
     entry->device_type = 0;
@@ -88,9 +94,9 @@ int tp_kineto_place_text(struct tp_strings *strings, const char *text, size_t si
     return result;
 }
 
-/* A thread with a name for a number gets one below zero: different names, different threads. */
-static int64_t thread_of(const struct tp_strings *strings, const struct tp_kineto_place *tid,
-                         bool *ret_remote)
+/* Different names, different threads. */
+int64_t tp_kineto_thread_of(const struct tp_strings *strings, const struct tp_kineto_place *tid,
+                            bool *ret_remote)
 {
     int64_t thread;
 
@@ -132,7 +138,7 @@ static bool is_plain_list(const char *text, size_t size)
     return size && *text == '[';
 }
 
-static int take_shapes(struct tp_kineto *kineto, uint32_t *ret_shapes)
+int tp_kineto_take_shapes(struct tp_kineto *kineto, uint32_t *ret_shapes)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
     const struct tp_kineto_argument *dims = find_argument(entry, TP_KINETO_INPUT_DIMS);
@@ -165,10 +171,10 @@ static size_t terminated(struct tp_kineto_entry *entry, enum tp_kineto_key key)
     return begin;
 }
 
-static int take_flops(struct tp_kineto *kineto, struct tp_raw_record *record)
+int tp_kineto_take_flops(struct tp_kineto *kineto, uint32_t name_id, uint64_t *ret_flops)
 {
     struct tp_kineto_entry *entry = &kineto->entry;
-    const char *name = tp_strings_get(kineto->records.list->strings, record->name)->bytes;
+    const char *name = tp_strings_get(kineto->records.list->strings, name_id)->bytes;
 
     if (!tp_flops_has_formula(name) || !find_argument(entry, TP_KINETO_INPUT_DIMS))
         return 0;
@@ -176,8 +182,7 @@ static int take_flops(struct tp_kineto *kineto, struct tp_raw_record *record)
     size_t concrete = terminated(entry, TP_KINETO_CONCRETE_INPUTS);
     if (entry->captured.failed)
         return -ENOMEM;
-    record->flops =
-        tp_flops_of(name, entry->captured.bytes + dims, entry->captured.bytes + concrete);
+    *ret_flops = tp_flops_of(name, entry->captured.bytes + dims, entry->captured.bytes + concrete);
     return 0;
 }
 
@@ -193,9 +198,8 @@ static int put_argument(struct tp_kineto *kineto, enum tp_kineto_key key, uint32
                     : 0;
 }
 
-static int put_metadata(struct tp_kineto *kineto, struct tp_event_details *details)
+int tp_kineto_arguments(struct tp_kineto *kineto, uint32_t *ret_id)
 {
-    struct tp_strings *strings = kineto->records.list->strings;
     const struct tp_kineto_entry *entry = &kineto->entry;
     const char *text = entry->captured.bytes;
 
@@ -203,12 +207,27 @@ static int put_metadata(struct tp_kineto *kineto, struct tp_event_details *detai
         return 0;
     const struct tp_kineto_argument *first = entry->arguments,
                                     *last = &first[entry->argument_count - 1];
-    tp_event_metadata_reset(&kineto->metadata);
     tp_buffer_reset(&kineto->text);
     tp_buffer_string(&kineto->text, "{\""); /* names are kept without their quotes */
     tp_buffer_bytes(&kineto->text, text + first->name, last->begin + last->size - first->name);
     tp_buffer_char(&kineto->text, '}');
-    int result = tp_strings_put(strings, kineto->text.bytes, kineto->text.size, &details->metadata);
+    if (kineto->text.failed)
+        return -ENOMEM;
+    return tp_strings_put(kineto->records.list->strings, kineto->text.bytes, kineto->text.size,
+                          ret_id);
+}
+
+static int put_metadata(struct tp_kineto *kineto, struct tp_event_details *details)
+{
+    struct tp_strings *strings = kineto->records.list->strings;
+    const struct tp_kineto_entry *entry = &kineto->entry;
+    const struct tp_kineto_argument *first = entry->arguments;
+    const char *text = entry->captured.bytes;
+
+    if (!entry->argument_count)
+        return 0;
+    tp_event_metadata_reset(&kineto->metadata);
+    int result = tp_kineto_arguments(kineto, &details->metadata);
     for (uint32_t i = 0; i < entry->argument_count; i++)
         tp_event_metadata_put(&kineto->metadata, text + first[i].name, first[i].name_size,
                               text + first[i].begin, first[i].size);
@@ -221,8 +240,27 @@ static int put_metadata(struct tp_kineto *kineto, struct tp_event_details *detai
     return tp_strings_put(strings, kineto->text.bytes, kineto->text.size, &details->event_metadata);
 }
 
-static int take_details(struct tp_kineto *kineto, const char *activity,
-                        struct tp_event_details *ret)
+/* A pid or tid as it stood there. */
+int tp_kineto_place_json(struct tp_kineto *kineto, const struct tp_kineto_place *place,
+                         uint32_t *ret_id)
+{
+    struct tp_strings *strings = kineto->records.list->strings;
+    const struct tp_string *text = tp_strings_get(strings, place->text);
+
+    if (!place->is_there)
+        return 0;
+    tp_buffer_reset(&kineto->text);
+    if (place->text == TP_STRING_NONE)
+        tp_buffer_format(&kineto->text, "%lld", (long long)place->number);
+    else
+        tp_json_string(&kineto->text, text->bytes, text->size);
+    if (kineto->text.failed)
+        return -ENOMEM;
+    return tp_strings_put(strings, kineto->text.bytes, kineto->text.size, ret_id);
+}
+
+int tp_kineto_take_details(struct tp_kineto *kineto, const char *activity,
+                           struct tp_event_details *ret)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
 
@@ -243,12 +281,14 @@ static int take_details(struct tp_kineto *kineto, const char *activity,
         result = put_argument(kineto, TP_KINETO_CONCRETE_INPUTS, &ret->concrete_inputs);
     if (!result)
         result = put_argument(kineto, TP_KINETO_KWINPUTS, &ret->kwinputs);
+    if (!result)
+        result = tp_kineto_place_json(kineto, &entry->pid, &ret->pid);
     return result ? result : put_metadata(kineto, ret);
 }
 
 /* ---- records ---- */
 
-static int remember_op(struct tp_kineto *kineto, int64_t thread)
+int tp_kineto_remember_op(struct tp_kineto *kineto, int64_t thread)
 {
     uint32_t number;
 
@@ -268,7 +308,7 @@ static int remember_op(struct tp_kineto *kineto, int64_t thread)
 }
 
 /* "ProfilerStep#12" */
-static int remember_step(struct tp_kineto *kineto)
+int tp_kineto_remember_step(struct tp_kineto *kineto)
 {
     static const char mark[] = "ProfilerStep#";
     const struct tp_kineto_entry *entry = &kineto->entry;
@@ -347,7 +387,7 @@ static int fill_front_end(struct tp_kineto *kineto, enum tp_kineto_kind kind,
                           struct tp_raw_record *record)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
-    int result = take_shapes(kineto, &record->input_shapes);
+    int result = tp_kineto_take_shapes(kineto, &record->input_shapes);
 
     record->correlation_id = kind == TP_KINETO_IS_PYTHON ? 0 : entry->external_id;
     record->sequence_nr = entry->sequence_nr;
@@ -358,11 +398,11 @@ static int fill_front_end(struct tp_kineto *kineto, enum tp_kineto_kind kind,
     if (!result && kind == TP_KINETO_IS_CPU_OP)
         result = split_overload(kineto, record);
     if (!result && kind == TP_KINETO_IS_CPU_OP)
-        result = take_flops(kineto, record);
+        result = tp_kineto_take_flops(kineto, record->name, &record->flops);
     if (!result && kind == TP_KINETO_IS_ANNOTATION)
-        result = remember_step(kineto);
+        result = tp_kineto_remember_step(kineto);
     if (!result && kind != TP_KINETO_IS_PYTHON && has(entry, TP_KINETO_EXTERNAL_ID))
-        result = remember_op(kineto, record->start_thread);
+        result = tp_kineto_remember_op(kineto, record->start_thread);
     return result;
 }
 
@@ -415,7 +455,7 @@ static void note_start(struct tp_kineto *kineto, int64_t start_ns)
 }
 
 /* Device entries carry the device's number as their pid; they go with their operators. */
-static bool is_other_process(const struct tp_kineto *kineto, enum tp_kineto_kind kind)
+bool tp_kineto_is_other_process(const struct tp_kineto *kineto, enum tp_kineto_kind kind)
 {
     const struct tp_selection *selection = kineto->input->selection;
 
@@ -438,21 +478,21 @@ static int use_span(struct tp_kineto *kineto, const struct tp_kineto_category *c
     record.start_ns = entry->ts_ns;
     record.end_ns = (int64_t)((uint64_t)entry->ts_ns + (uint64_t)entry->duration_ns);
     record.start_thread = record.end_thread =
-        thread_of(kineto->records.list->strings, &entry->tid, &is_remote);
+        tp_kineto_thread_of(kineto->records.list->strings, &entry->tid, &is_remote);
     record.correlation_id = entry->correlation;
     record.is_call = kind == TP_KINETO_IS_CALL;
     record.stack = entry->stack;
     if (kind != TP_KINETO_IS_DEVICE_ANNOTATION)
         note_start(kineto, record.start_ns);
     kineto->has_device |= kind >= TP_KINETO_IS_DEVICE;
-    if (is_other_process(kineto, kind))
+    if (tp_kineto_is_other_process(kineto, kind))
         return 0;
     if (kind >= TP_KINETO_IS_DEVICE)
         fill_device(entry, kind, &record);
     else if (kind != TP_KINETO_IS_CALL)
         result = fill_front_end(kineto, kind, &record);
     if (!result && kineto->records.list->keeps_details) {
-        result = take_details(kineto, category->activity, &details);
+        result = tp_kineto_take_details(kineto, category->activity, &details);
         record.details = &details;
     }
     if (result < 0)
@@ -502,18 +542,18 @@ static int use_memory(struct tp_kineto *kineto, struct tp_diag *diag)
     record.name = entry->name;
     record.start_ns = record.end_ns = entry->ts_ns;
     record.start_thread = record.end_thread =
-        thread_of(kineto->records.list->strings, &entry->tid, &is_remote);
+        tp_kineto_thread_of(kineto->records.list->strings, &entry->tid, &is_remote);
     record.bytes = entry->bytes;
     record.device_type = memory_device(entry->device_type);
     note_start(kineto, entry->ts_ns);
     kineto->has_memory = true;
-    if (is_other_process(kineto, TP_KINETO_IS_CPU_OP))
+    if (tp_kineto_is_other_process(kineto, TP_KINETO_IS_CPU_OP))
         return 0;
     return tp_raw_records_add(&kineto->records, &record, diag);
 }
 
 /* {"ph": "M", "name": "thread_name", "args": {"name": ...}}: a name for --thread. */
-static int use_thread_name(struct tp_kineto *kineto, struct tp_diag *diag)
+int tp_kineto_remember_thread(struct tp_kineto *kineto, struct tp_diag *diag)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
 
@@ -569,19 +609,16 @@ static int use_flow(struct tp_kineto *kineto, struct tp_diag *diag)
                : 0;
 }
 
-int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
+static int use_entry(struct tp_kineto *kineto, struct tp_diag *diag)
 {
     const struct tp_kineto_entry *entry = &kineto->entry;
 
     if (entry->phase == 'M')
-        return use_thread_name(kineto, diag);
+        return tp_kineto_remember_thread(kineto, diag);
     if (entry->phase == 'i')
         return use_instant(kineto, diag);
     if (entry->phase == 's' || entry->phase == 'f')
         return use_flow(kineto, diag);
-    if (entry->phase != 'X' || (!entry->category && kineto->knows_category) ||
-        (entry->category && entry->category->kind == TP_KINETO_IS_SPAN_OF_TRACE))
-        return 0;
     if (!has(entry, TP_KINETO_TS)) {
         kineto->undated++;
         return 0;
@@ -589,4 +626,29 @@ int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
     if (entry->category && !kineto->knows_category)
         forget_unknown(kineto);
     return use_span(kineto, entry->category ? entry->category : &none, diag);
+}
+
+/* One that makes an event. */
+static bool is_span(const struct tp_kineto *kineto)
+{
+    const struct tp_kineto_entry *entry = &kineto->entry;
+
+    if (entry->phase != 'X')
+        return false;
+    return entry->category ? entry->category->kind != TP_KINETO_IS_SPAN_OF_TRACE
+                           : !kineto->knows_category;
+}
+
+int tp_kineto_entry_end(struct tp_kineto *kineto, struct tp_diag *diag)
+{
+    const struct tp_kineto_entry *entry = &kineto->entry;
+    int result = 0;
+
+    if (kineto->is_own)
+        return tp_kineto_own_entry(kineto, diag);
+    if (strchr("Misf", entry->phase) || is_span(kineto))
+        result = use_entry(kineto, diag);
+    if (!result && !is_span(kineto))
+        result = tp_kineto_mark(kineto, diag);
+    return result;
 }

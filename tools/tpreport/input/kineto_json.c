@@ -40,9 +40,11 @@ enum place {
     AT_TOP, /* before the document */
     IN_TOP, /* its object */
     IN_DISTRIBUTED,
+    IN_SETTINGS, /* "tpreport", which only our own writer makes */
     IN_EVENTS,
     IN_ENTRY,
     IN_ARGS,
+    IN_OWN,     /* in what our own writer adds to an entry */
     IN_CAPTURE, /* in an argument that is kept as text */
     IN_SKIPPED,
     AT_END,
@@ -58,7 +60,9 @@ struct parser {
     int key;                     /* the last one here: enum tp_kineto_key, or -1 */
     unsigned depth, inner_depth; /* inner: where the skipped or captured value began */
     bool keeps_all;              /* arguments as text */
-    bool is_array;               /* no object around the entries */
+    struct tp_buffer *copy;      /* gets the value of a key of the document as text; NULL: none */
+    unsigned copy_depth;
+    bool is_array; /* no object around the entries */
     bool saw_events;
     uint64_t entry_count;
 };
@@ -230,6 +234,26 @@ static int take_place(struct parser *p, struct tp_kineto_place *place, const cha
     return result < 0 ? fail_memory(p, result) : 1;
 }
 
+/* A text that only who writes a trace wants. */
+static int take_for_trace(struct parser *p, const char *text, size_t size, uint32_t *ret_id)
+{
+    struct tp_event_list *list = p->kineto.records.list;
+    int result = list->trace ? tp_strings_put(list->strings, text, size, ret_id) : 0;
+
+    return result < 0 ? fail_memory(p, result) : 1;
+}
+
+static int take_flow_id(struct parser *p, bool is_string, const char *text, size_t size)
+{
+    struct tp_buffer *out = &p->kineto.text;
+
+    if (!is_string)
+        return take_for_trace(p, text, size, &p->kineto.entry.flow_text);
+    tp_buffer_reset(out);
+    tp_json_capture_string(out, text, size);
+    return take_for_trace(p, out->bytes, out->size, &p->kineto.entry.flow_text);
+}
+
 static int take_in_entry(struct parser *p, bool is_string, const char *text, size_t size)
 {
     struct tp_kineto_entry *entry = &p->kineto.entry;
@@ -242,6 +266,12 @@ static int take_in_entry(struct parser *p, bool is_string, const char *text, siz
     case TP_KINETO_CATEGORY:
         result = is_string ? tp_word_table_find(&p->category_table, text, size) : -1;
         entry->category = result < 0 ? NULL : &categories[result];
+        return take_for_trace(p, text, size, &entry->category_name);
+    case TP_KINETO_INSTANT_SCOPE:
+        entry->scope = size == 1 ? *text : 0;
+        return 1;
+    case TP_KINETO_BINDING:
+        entry->binding = size == 1 ? *text : 0;
         return 1;
     case TP_KINETO_PHASE:
         entry->phase = is_string && size == 1 ? *text : 0;
@@ -257,7 +287,7 @@ static int take_in_entry(struct parser *p, bool is_string, const char *text, siz
     case TP_KINETO_FLOW_ID:
         if (!tp_decimal_to_integer(text, size, &entry->flow_id))
             entry->seen |= UINT64_C(1) << p->key;
-        return 1;
+        return take_flow_id(p, is_string, text, size);
     default:
         return 1;
     }
@@ -301,6 +331,32 @@ static int take_in_top(struct parser *p, const char *text, size_t size)
     return 1;
 }
 
+static int take_in_settings(struct parser *p, bool is_string, const char *text, size_t size)
+{
+    int64_t value;
+
+    if (p->key == TP_KINETO_USE_DEVICE && is_string) {
+        int result =
+            tp_strings_put(p->kineto.records.list->strings, text, size, &p->kineto.use_device);
+        return result < 0 ? fail_memory(p, result) : 1;
+    }
+    if (tp_decimal_to_integer(text, size, &value) < 0)
+        return 1;
+    if (p->key == TP_KINETO_IS_NESTED)
+        p->kineto.is_nested = value != 0;
+    else if (p->key == TP_KINETO_RESOURCE_IS_THREAD)
+        p->kineto.resource_is_thread = value != 0;
+    else if (p->key == TP_KINETO_HAS_DERIVED_STACKS)
+        p->kineto.has_derived_stacks = value != 0;
+    else if (p->key == TP_KINETO_HAS_FLOPS)
+        p->kineto.has_flops = value != 0;
+    else if (p->key == TP_KINETO_START_NS)
+        p->kineto.span_start_ns = value;
+    else if (p->key == TP_KINETO_END_NS)
+        p->kineto.span_end_ns = value;
+    return 1;
+}
+
 static int take(struct parser *p, bool is_string, const char *text, size_t size)
 {
     int good = 1;
@@ -317,6 +373,8 @@ static int take(struct parser *p, bool is_string, const char *text, size_t size)
     case IN_TOP:
     case IN_DISTRIBUTED:
         return take_in_top(p, text, size);
+    case IN_SETTINGS:
+        return p->key < 0 ? 1 : take_in_settings(p, is_string, text, size);
     case IN_EVENTS:
         return fail_text(p, -TP_ETYPE, is_string ? "the string " : "the number ", text, size,
                          "an entry (an object)");
@@ -369,6 +427,72 @@ static int open_top(struct parser *p, char bracket)
     return 1;
 }
 
+/* The value of a key of the document, which a trace repeats. */
+static void begin_copy(struct parser *p)
+{
+    if (!p->kineto.records.list->trace)
+        return;
+    p->copy = p->key == TP_KINETO_DEVICE_PROPERTIES ? &p->kineto.device_properties
+                                                    : &p->kineto.distributed_info;
+    p->copy_depth = p->depth;
+    tp_buffer_reset(p->copy);
+}
+
+static int open_in_top(struct parser *p, char bracket)
+{
+    switch (p->key) {
+    case TP_KINETO_TRACE_EVENTS:
+        if (bracket == '{')
+            return fail(p, -TP_ETYPE, "an object", "a list of entries in \"traceEvents\"");
+        p->place = IN_EVENTS;
+        p->saw_events = true;
+        return 1;
+    case TP_KINETO_DEVICE_PROPERTIES:
+        begin_copy(p);
+        return skip(p);
+    case TP_KINETO_DISTRIBUTED_INFO:
+        if (bracket == '[')
+            return skip(p);
+        begin_copy(p);
+        p->place = IN_DISTRIBUTED;
+        return 1;
+    case TP_KINETO_TPREPORT:
+        if (bracket == '[')
+            return skip(p);
+        p->kineto.is_own = true;
+        p->place = IN_SETTINGS;
+        return 1;
+    default:
+        return skip(p);
+    }
+}
+
+static int open_own(struct parser *p)
+{
+    struct tp_json_parser *own = &p->kineto.own;
+
+    own->list = p->kineto.records.list;
+    own->reader = &p->reader;
+    own->is_part = true;
+    own->event_number = (uint32_t)p->entry_count;
+    own->depth = 1;
+    p->kineto.entry.has_own = true;
+    p->place = IN_OWN;
+    return tp_json_event_begin(own, &(struct tp_json_token){.type = TP_JSON_OBJECT});
+}
+
+static int open_in_entry(struct parser *p, char bracket)
+{
+    if (p->key == TP_KINETO_TS || p->key == TP_KINETO_DUR)
+        return fail(p, -TP_ETYPE, "a list or an object", "a time in microseconds");
+    if (p->key == TP_KINETO_TPREPORT && bracket == '{' && p->kineto.is_own)
+        return open_own(p);
+    if (p->key != TP_KINETO_ARGS || bracket != '{')
+        return skip(p);
+    p->place = IN_ARGS;
+    return 1;
+}
+
 static int open_place(struct parser *p, char bracket)
 {
     if (++p->depth > MAX_DEPTH)
@@ -377,17 +501,7 @@ static int open_place(struct parser *p, char bracket)
     case AT_TOP:
         return open_top(p, bracket);
     case IN_TOP:
-        if (p->key == TP_KINETO_TRACE_EVENTS && bracket == '[') {
-            p->place = IN_EVENTS;
-            p->saw_events = true;
-            return 1;
-        }
-        if (p->key == TP_KINETO_TRACE_EVENTS)
-            return fail(p, -TP_ETYPE, "an object", "a list of entries in \"traceEvents\"");
-        if (p->key != TP_KINETO_DISTRIBUTED_INFO || bracket != '{')
-            return skip(p);
-        p->place = IN_DISTRIBUTED;
-        return 1;
+        return open_in_top(p, bracket);
     case IN_EVENTS:
         if (bracket == '[')
             return fail(p, -TP_ETYPE, "a list", "an entry (an object)");
@@ -395,17 +509,18 @@ static int open_place(struct parser *p, char bracket)
         p->place = IN_ENTRY;
         return 1;
     case IN_ENTRY:
-        if (p->key == TP_KINETO_TS || p->key == TP_KINETO_DUR)
-            return fail(p, -TP_ETYPE, "a list or an object", "a time in microseconds");
-        if (p->key != TP_KINETO_ARGS || bracket != '{')
-            return skip(p);
-        p->place = IN_ARGS;
-        return 1;
+        return open_in_entry(p, bracket);
+    case IN_OWN:
+        p->kineto.own.depth++;
+        return tp_json_take(
+            &p->kineto.own,
+            &(struct tp_json_token){.type = bracket == '[' ? TP_JSON_LIST : TP_JSON_OBJECT});
     case IN_ARGS:
         return is_capturing(p) ? open_capture(p, bracket) : skip(p);
     case IN_CAPTURE:
         return open_capture(p, bracket);
     case IN_DISTRIBUTED:
+    case IN_SETTINGS:
         return skip(p);
     default:
         return 1;
@@ -437,6 +552,17 @@ static int close_entry(struct parser *p)
     return 1;
 }
 
+static int close_own(struct parser *p, char bracket)
+{
+    struct tp_json_parser *own = &p->kineto.own;
+
+    own->depth--;
+    int good = tp_json_close(own, bracket);
+    if (own->place == TP_JSON_AT_END)
+        p->place = IN_ENTRY;
+    return good;
+}
+
 static int close_place(struct parser *p, char bracket)
 {
     p->depth--;
@@ -455,7 +581,10 @@ static int close_place(struct parser *p, char bracket)
     case IN_EVENTS:
         p->place = p->is_array ? AT_END : IN_TOP;
         return 1;
+    case IN_OWN:
+        return close_own(p, bracket);
     case IN_DISTRIBUTED:
+    case IN_SETTINGS:
         p->place = IN_TOP;
         return 1;
     default:
@@ -466,32 +595,66 @@ static int close_place(struct parser *p, char bracket)
 
 /* ---- yajl's side ---- */
 
+/* Return: as a callback; what is copied can't grow over a document's size. */
+static int copied(struct parser *p, bool good)
+{
+    return good ? 1 : fail(p, -TP_ELIMIT, "more than 16 MB in one value", "less");
+}
+
+static int on_word(struct parser *p, const char *word, const struct tp_json_token *token)
+{
+    if (p->place == IN_OWN)
+        return tp_json_take(&p->kineto.own, token);
+    if (p->copy && !copied(p, tp_json_capture_word(p->copy, word, strlen(word))))
+        return 0;
+    return take_word(p, word);
+}
+
 static int on_null(void *context)
 {
-    return take_word(context, "null");
+    return on_word(context, "null", &(struct tp_json_token){.type = TP_JSON_NULL});
 }
 
 static int on_boolean(void *context, int value)
 {
-    return take_word(context, value ? "true" : "false");
+    return on_word(context, value ? "true" : "false",
+                   &(struct tp_json_token){.type = TP_JSON_FLAG, .flag = value});
 }
 
 static int on_number(void *context, const char *text, size_t size)
 {
-    return take(context, false, text, size);
+    struct parser *p = context;
+
+    if (p->place == IN_OWN)
+        return tp_json_take_number(&p->kineto.own, text, size);
+    if (p->copy && !copied(p, tp_json_capture_word(p->copy, text, size)))
+        return 0;
+    return take(p, false, text, size);
 }
 
 static int on_string(void *context, const unsigned char *text, size_t size)
 {
-    return take(context, true, (const char *)text, size);
+    struct parser *p = context;
+
+    if (p->place == IN_OWN)
+        return tp_json_take(&p->kineto.own, &(struct tp_json_token){.type = TP_JSON_STRING,
+                                                                    .text = (const char *)text,
+                                                                    .size = size});
+    if (p->copy && !copied(p, tp_json_capture_string(p->copy, text, size)))
+        return 0;
+    return take(p, true, (const char *)text, size);
 }
 
 static int on_map_key(void *context, const unsigned char *key, size_t size)
 {
     struct parser *p = context;
 
+    if (p->copy && !copied(p, tp_json_capture_key(p->copy, key, size)))
+        return 0;
     if (p->place == IN_SKIPPED)
         return 1;
+    if (p->place == IN_OWN)
+        return tp_json_key(&p->kineto.own, key, size);
     if (p->place == IN_CAPTURE)
         return tp_json_capture_key(&p->kineto.entry.captured, key, size)
                    ? 1
@@ -500,24 +663,42 @@ static int on_map_key(void *context, const unsigned char *key, size_t size)
     return p->place == IN_ARGS && is_capturing(p) ? begin_argument(p, key, size) : 1;
 }
 
+static int on_start(struct parser *p, char bracket)
+{
+    int good = open_place(p, bracket);
+
+    return good && p->copy ? copied(p, tp_json_capture_open(p->copy, bracket)) : good;
+}
+
+static int on_end(struct parser *p, char bracket)
+{
+    bool is_whole = p->copy && p->depth == p->copy_depth;
+
+    if (p->copy && !copied(p, tp_json_capture_close(p->copy, bracket)))
+        return 0;
+    if (is_whole)
+        p->copy = NULL;
+    return close_place(p, bracket);
+}
+
 static int on_start_map(void *context)
 {
-    return open_place(context, '{');
+    return on_start(context, '{');
 }
 
 static int on_end_map(void *context)
 {
-    return close_place(context, '}');
+    return on_end(context, '}');
 }
 
 static int on_start_array(void *context)
 {
-    return open_place(context, '[');
+    return on_start(context, '[');
 }
 
 static int on_end_array(void *context)
 {
-    return close_place(context, ']');
+    return on_end(context, ']');
 }
 
 static const yajl_callbacks callbacks = {

@@ -17,4 +17,6 @@ extern const struct tp_input_kind tp_input_kineto_json;
 int tp_kineto_json_parse(struct tp_input *input, const char *text, size_t size,
                          struct tp_event_list *list, struct tp_diag *diag);
 
+extern const struct tp_input_kind tp_input_exported_recording; /* kineto_own.c */
+
 #endif

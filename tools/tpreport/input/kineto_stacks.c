@@ -317,8 +317,10 @@ int tp_kineto_join_stacks(struct tp_kineto *kineto)
     struct forward_threads forward = {0};
     int result = 0;
 
-    if (!kineto->has_stacks && kineto->records.list->stacks_wanted == TP_STACKS_DERIVED)
+    if (!kineto->has_stacks && kineto->records.list->stacks_wanted == TP_STACKS_DERIVED) {
+        kineto->has_derived_stacks = true;
         result = derive_stacks(kineto);
+    }
     if (!kineto->has_stacks || result < 0)
         return result;
     if (kineto->flow_count)

@@ -510,20 +510,68 @@ static int parser_init(struct parser *p, struct tp_event_list *list, struct tp_d
     return tp_json_reader_init(&p->reader, &callbacks, p, diag);
 }
 
+/* Allocations as instants of a trace. */
+static int mark_memory(const struct tp_raw_records *records, int64_t trace_start_ns)
+{
+    const struct tp_memory_records *memory = &records->memory;
+    struct tp_event_list *list = records->list;
+    struct tp_buffer text = {0};
+    int result = 0;
+
+    for (uint32_t i = 0; i < memory->count && !result; i++) {
+        const struct tp_memory_record *record = &memory->items[i];
+        struct tp_trace_mark mark = {
+            .phase = 'i', .scope = 't', .has_ts = true, .ts_ns = record->start_ns - trace_start_ns};
+        result = tp_strings_put(list->strings, "[memory]", 8, &mark.name);
+        if (!result)
+            result = tp_strings_put(list->strings, "cpu_instant_event", 17, &mark.category);
+        tp_buffer_reset(&text);
+        tp_buffer_format(&text, "%lld", (long long)record->thread);
+        if (!result)
+            result = tp_strings_put(list->strings, text.bytes, text.size, &mark.tid);
+        tp_buffer_reset(&text);
+        tp_trace_memory_args(&text, record->device_type, record->device_index, record->bytes);
+        tp_buffer_char(&text, '}');
+        if (!result)
+            result = text.failed ? -ENOMEM
+                                 : tp_strings_put(list->strings, text.bytes, text.size, &mark.args);
+        if (!result)
+            result = tp_trace_context_mark(list->trace, &mark);
+    }
+    tp_buffer_fini(&text);
+    return result;
+}
+
+/* What a trace tells besides events. */
+static int set_trace(struct parser *p, int64_t trace_start_ns)
+{
+    struct tp_event_list *list = p->records.list;
+
+    if (!list->trace)
+        return 0;
+    struct tp_trace_source *source = tp_trace_context_source(list->trace);
+    source->has_base = true;
+    source->base_ns = trace_start_ns;
+    int result = mark_memory(&p->records, trace_start_ns);
+    return result < 0 ? tp_diag_fail(p->diag, result, TP_DIAG_NO_OFFSET, "no memory for a trace")
+                      : 0;
+}
+
 static int finish(struct parser *p, int result)
 {
     struct tp_raw_records *records = &p->records;
+    int64_t start = p->has_trace_start   ? p->trace_start_ns
+                    : records->has_start ? records->first_start_ns
+                                         : 0;
 
     if (!result && !p->saw_records)
         result = tp_diag_fail(p->diag, -TP_ESYNTAX, tp_json_reader_offset(&p->reader),
                               "line %llu: found an object without \"raw\", expected that list",
                               (unsigned long long)tp_json_reader_line(&p->reader));
     if (!result)
-        result = tp_post_process(records,
-                                 p->has_trace_start   ? p->trace_start_ns
-                                 : records->has_start ? records->first_start_ns
-                                                      : 0,
-                                 p->diag);
+        result = set_trace(p, start);
+    if (!result)
+        result = tp_post_process(records, start, p->diag);
     if (result < 0)
         records->list->count = records->first;
     tp_json_reader_fini(&p->reader);

@@ -50,6 +50,26 @@ static int probe(const struct tp_input *input)
     return input->is_directory && tptrace_is_recording(input->path) ? 100 : 0;
 }
 
+/* What there is, for who has selected nothing of it. */
+static void tell_extent(struct tp_input *input, const struct tptrace_run *run)
+{
+    tp_extent_time(&input->extent, 0);
+    tp_extent_time(&input->extent, run->end_ns - run->start_ns);
+    if (run->has_steps) {
+        tp_extent_step(&input->extent, run->first_step);
+        tp_extent_step(&input->extent, run->last_step);
+    }
+    for (size_t i = 0; i < run->count; i++) {
+        const struct tptrace_process *process = &run->members[i].process;
+        for (size_t t = 0; run->members[i].was_read && t < process->tracks.count; t++) {
+            const struct tptrace_track *track = process->tracks.items[t];
+            const struct tptrace_meta_track *said =
+                tptrace_meta_find_track(&process->meta, track->number);
+            tp_extent_thread(&input->extent, track->tid, said ? said->name : NULL);
+        }
+    }
+}
+
 /* The report's head, and whether anything is missing. */
 static void tell(struct tp_input *input, const struct tptrace_run *run,
                  const struct tp_strings *strings)
@@ -58,6 +78,7 @@ static void tell(struct tp_input *input, const struct tptrace_run *run,
     tptrace_head_json(run, strings, false, &input->recording);
     if (tptrace_run_was_cut(run))
         input->lost_count++;
+    tell_extent(input, run);
     input->has_span = true;
     input->start_ns = run->start_ns;
     input->end_ns = run->end_ns;
@@ -128,6 +149,8 @@ static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
         error = tptrace_list_add(lists[0], lists[i]);
     if (!error)
         error = tptrace_list_finish(lists[0], run, events);
+    if (!error)
+        error = tptrace_marks(run, events);
     return fail_memory(diag, error);
 }
 
@@ -154,10 +177,31 @@ static int read_list(struct tp_input *input, struct tp_event_list *events, struc
     return error;
 }
 
+/* Whether device work is selected is known from its launch, which may come later. */
+static bool can_average(const struct tp_input *input)
+{
+    const struct tp_selection *selection = input->selection;
+    struct tptrace_run run;
+    bool uses_cuda = false;
+
+    if (!selection ||
+        (!selection->thread && !selection->has_step && selection->from.kind == TP_INSTANT_UNSET &&
+         selection->to.kind == TP_INSTANT_UNSET))
+        return true;
+    if (!tptrace_run_open(&run, input->path, selection, NULL)) {
+        for (size_t i = 0; i < run.count; i++)
+            uses_cuda |= run.members[i].uses_cuda;
+    }
+    tptrace_run_close(&run);
+    return !uses_cuda;
+}
+
 const struct tp_input_kind tp_input_tptrace = {
     .name = "tptrace",
     .help = "a recording of tpagent",
     .probe = probe,
+    .find_below = tptrace_find_below,
     .read_list = read_list,
     .read_averages = read_averages,
+    .can_average = can_average,
 };

@@ -70,6 +70,10 @@ int tptrace_list_add(struct tptrace_list *into, struct tptrace_list *from);
 int tptrace_list_finish(struct tptrace_list *list, struct tptrace_run *run,
                         struct tp_event_list *events);
 
+/** tptrace_marks - what a trace tells besides events, if one is wanted; after reading.
+ * Return: 0, -ENOMEM or -TP_ELIMIT. */
+int tptrace_marks(const struct tptrace_run *run, struct tp_event_list *events);
+
 /* ---- what a report says of its recording (tptrace_head.c) ---- */
 
 /** tptrace_head_lines - at most @limit short lines about what is missing, each with @prefix and its
@@ -112,6 +116,15 @@ int tptrace_info(const char *path, const struct tp_selection *selection, bool js
  */
 int tptrace_check(const char *path, const struct tp_selection *selection, struct tp_buffer *out,
                   bool *ret_cut, struct tp_diag *diag);
+
+/**
+ * tptrace_now - what each thread of the processes that have not ended is inside, and since when
+ *
+ * As text or as JSON. Only the last block of each thread and the rings are read; nothing is
+ * stopped.
+ */
+int tptrace_now(const char *path, const struct tp_selection *selection, bool json,
+                struct tp_buffer *out, bool *ret_cut, struct tp_diag *diag);
 
 /** tptrace_state_name - "ended", "died", "running" */
 const char *tptrace_state_name(enum tptrace_state state);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LENGTH_MAX (UINT64_C(1) << 55) /* ns, a year: nothing takes as long */
+#define BYTES_MAX (UINT64_C(1) << 44)  /* of one allocation */
+
 /* ---- times ---- */
 
 /* CUPTI's own clock is real time where nothing else is said, and so are the times of a run. */
@@ -72,8 +75,10 @@ static void set_times(struct tptrace_activity *a, const uint64_t *record,
     if (clock->in_ticks)
         a->end_ns = tp_clock_ns(clock->process, &cursor->process, end);
     else /* lengths are CUPTI's own */
-        a->end_ns =
-            end - start < UINT64_C(1) << 61 ? a->start_ns + (int64_t)(end - start) : a->start_ns;
+        a->end_ns = end - start < LENGTH_MAX ? a->start_ns + (int64_t)(end - start) : INT64_MAX;
+    a->has_time = (uint64_t)(a->end_ns - a->start_ns) < LENGTH_MAX;
+    if (!a->has_time)
+        a->end_ns = a->start_ns;
 }
 
 /* ---- names ---- */
@@ -249,7 +254,22 @@ enum { KIND_PAGEABLE = 1, KIND_PINNED = 2 };
 void tptrace_cuda_memory_read(struct tptrace_cuda_memory *memory, const uint64_t *record)
 {
     uint32_t argument = tp_slot_argument(record);
+    int64_t signed_bytes = (int64_t)record[5];
 
+    if (tp_slot_kind(record) == TP_EVENT_MEMORY) {
+        *memory = (struct tptrace_cuda_memory){
+            .address = record[4],
+            .bytes = signed_bytes < 0 ? -(uint64_t)signed_bytes : (uint64_t)signed_bytes,
+            .device = (uint16_t)(argument >> 16),
+            .flags = TPTRACE_MEMORY_HERE,
+            .is_free = signed_bytes < 0,
+            .is_framework = true,
+            .is_device = true,
+        };
+        if (memory->bytes > BYTES_MAX)
+            memory->bytes = 0;
+        return;
+    }
     *memory = (struct tptrace_cuda_memory){
         .address = record[5],
         .bytes = record[8],
@@ -263,6 +283,6 @@ void tptrace_cuda_memory_read(struct tptrace_cuda_memory *memory, const uint64_t
         .is_free = (argument & 0xff) == 2,
     };
     memory->is_device = memory->memory_kind != KIND_PAGEABLE && memory->memory_kind != KIND_PINNED;
-    if (memory->flags & TPTRACE_MEMORY_NO_SIZE)
+    if (memory->flags & TPTRACE_MEMORY_NO_SIZE || memory->bytes > BYTES_MAX)
         memory->bytes = 0;
 }

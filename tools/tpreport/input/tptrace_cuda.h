@@ -87,7 +87,7 @@ void tptrace_activity_read(struct tptrace_activity *activity, const uint64_t *re
                            struct tptrace_activity_names *made,
                            const struct tptrace_meta_cuda *meta);
 
-/* A record of kind CUDA_MEMORY. */
+/* A record of kind CUDA_MEMORY, or MEMORY of a device. */
 struct tptrace_cuda_memory {
     uint64_t address, bytes; /* bytes 0 with flag 4: not known */
     uint64_t time;           /* on the clock of the records */
@@ -95,7 +95,8 @@ struct tptrace_cuda_memory {
     uint16_t device;
     uint8_t memory_kind, pool_type, flags;
     bool is_free;
-    bool is_device; /* memory of a device, not pinned memory of the host */
+    bool is_framework; /* told by a framework about its own allocator */
+    bool is_device;    /* memory of a device, not pinned memory of the host */
 };
 
 enum {

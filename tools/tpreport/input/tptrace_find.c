@@ -21,11 +21,32 @@ static bool has_file(const char *directory, const char *name)
     return !tptrace_path(path, directory, name) && !stat(path, &info) && S_ISREG(info.st_mode);
 }
 
-/* One that lost its meta.jsonl is told as such. */
+static bool has_segments(const char *directory)
+{
+    DIR *stream = opendir(directory);
+    struct dirent *entry;
+    bool found = false;
+
+    while (stream && !found && (entry = readdir(stream))) {
+        const char *dot = strrchr(entry->d_name, '.');
+        found = dot && !strcmp(dot, ".tpt");
+    }
+    if (stream)
+        closedir(stream);
+    return found;
+}
+
+/* Names, segments or rings without a meta.jsonl are a process's as well, one that can't be read. */
 static bool is_process(const char *directory)
 {
-    return has_file(directory, "meta.jsonl") || has_file(directory, "names.tpn") ||
-           has_file(directory, "000001.tpt");
+    char path[TPTRACE_PATH_MAX];
+    struct stat info;
+
+    if (has_file(directory, "meta.jsonl") || has_file(directory, "names.tpn"))
+        return true;
+    if (!tptrace_path(path, directory, "ring") && !stat(path, &info) && S_ISDIR(info.st_mode))
+        return true;
+    return has_segments(directory);
 }
 
 static int check_directory(const char *path)
@@ -172,6 +193,31 @@ static int find_newest(const char *folder, char **ret_directory)
         error = -ENOMEM;
     entries_fini(&below);
     return error ? error : best != NULL;
+}
+
+/* @visits: directories left to look into. */
+static int search_below(const char *directory, unsigned levels, unsigned *visits, char **ret_path)
+{
+    struct entries below = {0};
+    int error = list_directories(directory, &below);
+
+    for (size_t i = 0; i < below.count && !error && !*ret_path && *visits; i++) {
+        --*visits;
+        if (has_file(below.paths[i], "run.json"))
+            error = (*ret_path = strdup(below.paths[i])) ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; levels && i < below.count && !error && !*ret_path && *visits; i++)
+        error = search_below(below.paths[i], levels - 1, visits, ret_path);
+    entries_fini(&below);
+    return error == -EACCES || error == -ENOENT ? 0 : error;
+}
+
+void tptrace_find_below(const char *directory, char **ret_path)
+{
+    unsigned visits = 2000;
+
+    *ret_path = NULL;
+    search_below(directory, 3, &visits, ret_path);
 }
 
 /* ---- the whole ---- */

@@ -35,4 +35,10 @@ void tptrace_place_fini(struct tptrace_place *place);
 /** tptrace_is_recording - is @path a directory in which tptrace_find would find one? */
 bool tptrace_is_recording(const char *path);
 
+/**
+ * tptrace_find_below - a recording further down than is looked for by itself
+ * @ret_path: for free(); NULL when there is none within four levels
+ */
+void tptrace_find_below(const char *directory, char **ret_path);
+
 #endif

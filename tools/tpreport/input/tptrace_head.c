@@ -8,6 +8,8 @@
 #include "input/tptrace.h"
 #include "model/python_text.h"
 
+#define RANKS_MAX 1000000
+#define RANKS_SHOWN 16
 #define UNFINISHED_SHOWN 3
 #define TROUBLES_SHOWN 3
 
@@ -183,6 +185,14 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     }
 }
 
+static bool evicted_for_space(const struct tptrace_meta *meta)
+{
+    for (size_t i = 0; i < meta->eviction_count; i++)
+        if (meta->evictions[i].for_space)
+            return true;
+    return false;
+}
+
 static void loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
@@ -190,7 +200,9 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->lost_records, "records lost: they found no room");
     drop_lines(head, member);
     count_line(head, member, t->evicted_slots,
-               "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
+               evicted_for_space(&member->process.meta)
+                   ? "slots evicted to leave space on the disk (TPAGENT_MIN_FREE)"
+                   : "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
     count_line(head, member, t->missing_slots, "slots missing");
     count_line(head, member, t->damaged_blocks, "damaged blocks left out");
     count_line(head, member, t->damaged_bytes, "damaged bytes passed over");
@@ -358,6 +370,38 @@ static void failed_line(struct head *head, const struct tptrace_member *member)
     end(head);
 }
 
+/* Ranks of the job that left no process here. */
+static void missing_ranks_line(struct head *head)
+{
+    const struct tptrace_run *run = head->run;
+    int64_t world = 0, missing = 0;
+
+    for (size_t i = 0; i < run->count; i++)
+        if (run->members[i].was_read && run->members[i].process.meta.world_size > world)
+            world = run->members[i].process.meta.world_size;
+    if (world <= 1 || world > RANKS_MAX || run->count < run->found)
+        return;
+    bool *there = calloc((size_t)world, sizeof(*there));
+    if (!there)
+        return;
+    for (size_t i = 0; i < run->count; i++)
+        if (run->members[i].rank >= 0 && run->members[i].rank < world)
+            there[run->members[i].rank] = true;
+    for (int64_t rank = 0; rank < world; rank++)
+        missing += !there[rank];
+    if (missing && begin(head)) {
+        tp_buffer_format(head->out, "%lld of %lld ranks are missing:", (long long)missing,
+                         (long long)world);
+        int64_t shown = 0;
+        for (int64_t rank = 0; rank < world && shown < RANKS_SHOWN; rank++)
+            if (!there[rank])
+                tp_buffer_format(head->out, "%s %lld", shown++ ? "," : "", (long long)rank);
+        tp_buffer_string(head->out, missing > RANKS_SHOWN ? ", ..." : "");
+        end(head);
+    }
+    free(there);
+}
+
 void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings,
                         const char *prefix, size_t limit, struct tp_buffer *out)
 {
@@ -378,6 +422,7 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
         cuda_lines(&head, member);
         source_lines(&head, i);
     }
+    missing_ranks_line(&head);
     if (head.left_out)
         tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix,
                          head.left_out);

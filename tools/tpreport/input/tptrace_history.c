@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #define CAPACITY_FIRST 1024u
-#define CAPACITY_MAX (1u << 19)
-#define STILL_OPEN INT64_MAX
+#define CAPACITY_MAX (1u << 17)
 
 struct tptrace_past {
     int64_t start_ns, end_ns;
@@ -37,22 +36,24 @@ static int grow(struct tptrace_history *h)
     return 0;
 }
 
-int tptrace_history_begin(struct tptrace_history *h, const struct tp_stream_range *range,
-                          const struct tp_launch_key *key)
+int tptrace_history_add(struct tptrace_history *h, const struct tp_stream_range *range,
+                        const struct tp_launch_key *key)
 {
     while (range->sequence >= h->capacity && h->capacity < CAPACITY_MAX) {
         int error = grow(h);
         if (error)
             return error;
     }
-    if (!h->last)
-        h->first_ns = range->start_ns;
-    h->last = range->sequence;
-    h->slots[range->sequence & (h->capacity - 1)] =
-        (struct tptrace_past){.start_ns = range->start_ns,
-                              .end_ns = STILL_OPEN,
-                              .sequence = range->sequence,
-                              .key = *key};
+    struct tptrace_past *past = &h->slots[range->sequence & (h->capacity - 1)];
+    if (past->sequence > range->sequence) /* it was open for so long that its place is taken */
+        return 0;
+    if (range->sequence > h->last)
+        h->last = range->sequence;
+    *past = (struct tptrace_past){.start_ns = range->start_ns,
+                                  .end_ns = range->end_ns,
+                                  .sequence = range->sequence,
+                                  .parent = range->parent,
+                                  .key = *key};
     return 0;
 }
 
@@ -64,16 +65,6 @@ static struct tptrace_past *find(const struct tptrace_history *h, uint64_t seque
     return past && sequence && past->sequence == sequence ? past : NULL;
 }
 
-void tptrace_history_end(struct tptrace_history *h, const struct tp_stream_range *range)
-{
-    struct tptrace_past *past = find(h, range->sequence);
-
-    if (!past)
-        return;
-    past->end_ns = range->end_ns;
-    past->parent = range->parent;
-}
-
 void tptrace_history_fold(struct tptrace_history *h, uint64_t sequence, uint64_t parent)
 {
     struct tptrace_past *past = find(h, sequence);
@@ -82,11 +73,6 @@ void tptrace_history_fold(struct tptrace_history *h, uint64_t sequence, uint64_t
         return;
     past->is_folded = true;
     past->parent = parent;
-}
-
-bool tptrace_history_covers(const struct tptrace_history *h, int64_t ns)
-{
-    return h->last && h->first_ns <= ns;
 }
 
 /* The last range that began by then; numbers that no range has are passed over. */
@@ -114,16 +100,18 @@ static struct tptrace_past *last_begun(const struct tptrace_history *h, int64_t 
 enum tptrace_found tptrace_history_find(const struct tptrace_history *h, struct tp_stream *stream,
                                         int64_t start_ns, int64_t end_ns, uint64_t *ret_sequence)
 {
+    uint64_t open = stream ? tp_stream_last_open(stream, start_ns) : 0, sequence;
+    const struct tptrace_past *past = h->last ? last_begun(h, start_ns) : NULL;
     const struct tp_stream_range *range;
     void **note;
 
-    if (!stream || !tptrace_history_covers(h, start_ns))
-        return TPTRACE_NOWHERE;
-    struct tptrace_past *past = last_begun(h, start_ns);
-    uint64_t sequence = past ? past->sequence : 0;
-
-    if (!past)
-        return TPTRACE_FORGOTTEN;
+    if (!past || open > past->sequence) {
+        *ret_sequence = open;
+        if (open)
+            return TPTRACE_FOUND;
+        return h->capacity && h->last >= h->capacity ? TPTRACE_FORGOTTEN : TPTRACE_NOWHERE;
+    }
+    sequence = past->sequence;
     while (past && !(start_ns < past->end_ns && end_ns <= past->end_ns)) {
         if (!past->parent)
             return TPTRACE_NOWHERE;
@@ -136,24 +124,16 @@ enum tptrace_found tptrace_history_find(const struct tptrace_history *h, struct 
     return TPTRACE_FOUND;
 }
 
-/* A range that was folded is the one that it was folded into. */
-static const struct tptrace_past *followed(const struct tptrace_history *h, uint64_t sequence)
-{
-    const struct tptrace_past *past = find(h, sequence), *into;
-
-    while (past && past->is_folded && (into = find(h, past->parent)))
-        past = into;
-    return past;
-}
-
 bool tptrace_history_get(const struct tptrace_history *h, uint64_t sequence,
-                         struct tp_launch_key *ret_key, uint64_t *ret_parent)
+                         struct tp_launch_key *ret_key, uint64_t *ret_parent, bool *ret_folded)
 {
-    const struct tptrace_past *past = followed(h, sequence);
+    const struct tptrace_past *past = find(h, sequence);
 
     if (!past)
         return false;
-    *ret_key = past->key;
     *ret_parent = past->parent;
+    *ret_folded = past->is_folded;
+    if (!past->is_folded)
+        *ret_key = past->key;
     return true;
 }

@@ -8,10 +8,9 @@
 
 /* Start from zeros. */
 struct tptrace_history {
-    struct tptrace_past *slots; /* of the ranges before and with the last one, by number */
+    struct tptrace_past *slots; /* of the last ranges, by number */
     uint64_t capacity;
-    uint64_t last; /* number of the last range, 0 none */
-    int64_t first_ns;
+    uint64_t last; /* the highest number */
 };
 
 enum tptrace_found {
@@ -22,16 +21,12 @@ enum tptrace_found {
 
 void tptrace_history_fini(struct tptrace_history *history);
 
-/** tptrace_history_begin - a range begins. Return: 0 or -ENOMEM. */
-int tptrace_history_begin(struct tptrace_history *history, const struct tp_stream_range *range,
-                          const struct tp_launch_key *key);
-void tptrace_history_end(struct tptrace_history *history, const struct tp_stream_range *range);
+/** tptrace_history_add - a range has ended. Return: 0 or -ENOMEM. */
+int tptrace_history_add(struct tptrace_history *history, const struct tp_stream_range *range,
+                        const struct tp_launch_key *key);
 
 /** tptrace_history_fold - range @sequence turned out to be the same as @parent */
 void tptrace_history_fold(struct tptrace_history *history, uint64_t sequence, uint64_t parent);
-
-/** tptrace_history_covers - had a range begun by then? */
-bool tptrace_history_covers(const struct tptrace_history *history, int64_t ns);
 
 /**
  * tptrace_history_find - the innermost range that holds a stretch of time
@@ -41,9 +36,12 @@ enum tptrace_found tptrace_history_find(const struct tptrace_history *history,
                                         struct tp_stream *stream, int64_t start_ns, int64_t end_ns,
                                         uint64_t *ret_sequence);
 
-/** tptrace_history_get - what a range that has ended is, and the number of its parent. Return:
- * false when it is forgotten. */
+/**
+ * tptrace_history_get - what a range that has ended is, and the number of its parent
+ * @ret_folded: it is the same as its parent; @ret_key is not set
+ * Return: false when it is forgotten.
+ */
 bool tptrace_history_get(const struct tptrace_history *history, uint64_t sequence,
-                         struct tp_launch_key *ret_key, uint64_t *ret_parent);
+                         struct tp_launch_key *ret_key, uint64_t *ret_parent, bool *ret_folded);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "input/tptrace_history.h"
+#include "model/hash.h"
 #include "model/live_memory.h"
 
 #define PAGE_BITS 10
@@ -72,6 +73,7 @@ struct caller {
 struct thread {
     uint32_t tid;
     uint64_t ordinal;
+    int64_t first_ns;   /* of its ranges that have ended */
     int64_t reached_ns; /* its records have been read up to here */
     struct tptrace_history history;
     struct wait *first, *last;
@@ -86,12 +88,32 @@ struct tptrace_launches {
     struct page *pages[PAGES];
     struct straggler *stragglers[STRAGGLER_SLOTS];
     size_t straggler_count;
-    struct caller *callers[THREAD_SLOTS];
+    struct caller *callers[THREAD_SLOTS], *last_caller;
     struct thread *threads[THREAD_SLOTS];
     struct tp_live_memory live;
     struct wait *spare;
+    struct wait orphans; /* memory of ids that were given up */
+    uint64_t seed;
     struct tptrace_cuda_totals totals;
 };
+
+static struct entry *find_entry(struct tptrace_launches *l, uint32_t correlation);
+
+/* Entries that alone refer to a node go over to the one that it is merged into. The last one takes
+ * the node with it, but for the reference of who merges. */
+static void move_entries(void *context, struct tp_launch_node *from, struct tp_launch_node *to)
+{
+    struct tptrace_launches *l = context;
+    uint32_t first = from->id, end = first + from->id_count;
+
+    for (uint32_t id = first; id != end; id++) {
+        struct entry *entry = find_entry(l, id);
+        if (!entry || entry->state != PLACED || entry->node != from)
+            continue;
+        entry->node = tp_launch_hold(to);
+        tp_launch_release(&l->tree, from);
+    }
+}
 
 struct tptrace_launches *tptrace_launches_create(bool by_shapes)
 {
@@ -100,7 +122,10 @@ struct tptrace_launches *tptrace_launches_create(bool by_shapes)
     if (!l)
         return NULL;
     l->by_shapes = by_shapes;
+    l->seed = tp_hash_seed();
     l->tree.root.references = 1;
+    l->tree.moved = move_entries;
+    l->tree.context = l;
     return l;
 }
 
@@ -148,7 +173,8 @@ static void free_wait(struct tptrace_launches *l, struct wait *wait)
 
 static struct straggler **straggler_slot(struct tptrace_launches *l, uint32_t correlation)
 {
-    struct straggler **slot = &l->stragglers[correlation * 0x9e3779b1u >> 16];
+    struct straggler **slot =
+        &l->stragglers[tp_hash_bytes(l->seed, &correlation, sizeof(correlation)) >> 48];
 
     while (*slot && (*slot)->correlation != correlation)
         slot = &(*slot)->next;
@@ -186,20 +212,37 @@ static void forget(struct tptrace_launches *l, struct entry *entry)
     entry->state = FREE;
 }
 
+/* Too many wait: what has come of this id will never find its place. Calls are in a queue. */
+static void give_up(struct tptrace_launches *l, struct entry *entry)
+{
+    struct wait *wait = entry->wait;
+
+    if (entry->state != WAITING || wait->thread) {
+        forget(l, entry);
+        return;
+    }
+    l->totals.without_launch += wait->works;
+    l->totals.without_launch_ns += wait->device_ns;
+    if (wait->memories && (!l->orphans.memories || wait->memory_ns < l->orphans.memory_ns))
+        l->orphans.memory_ns = wait->memory_ns;
+    l->orphans.memory += wait->memory;
+    l->orphans.memories += wait->memories;
+    free_wait(l, wait);
+    entry->state = FREE;
+}
+
 /* The page's ids are long past. */
 static int retire(struct tptrace_launches *l, struct page *page)
 {
     for (uint32_t i = 0; i < PAGE_ENTRIES; i++) {
         struct entry *entry = &page->entries[i];
-        bool keep =
-            still_waits(entry) && (entry->state == WAITING || l->straggler_count < STRAGGLERS_MAX);
-        if (keep) {
+        if (still_waits(entry) && l->straggler_count < STRAGGLERS_MAX) {
             struct straggler *straggler = keep_straggler(l, page->number << PAGE_BITS | i);
             if (!straggler)
                 return -ENOMEM;
             straggler->entry = *entry;
         } else {
-            forget(l, entry);
+            give_up(l, entry);
         }
     }
     memset(page->entries, 0, sizeof(page->entries));
@@ -352,6 +395,12 @@ int tptrace_launches_place(struct tptrace_launches *l, const struct tptrace_sour
         free_wait(l, wait);
     }
     entry->state = PLACED;
+    if (node->references == 1) {
+        node->id = correlation;
+        node->id_count = 1;
+    } else if (node->id && correlation == node->id + node->id_count) {
+        node->id_count++;
+    }
     entry->node = tp_launch_hold(node);
     return error ? error : tp_stream_add_call(stream);
 }
@@ -372,8 +421,7 @@ int tptrace_launches_merge(struct tptrace_launches *l, const struct tp_stream_ra
 
 /* ---- calls without a place: by thread and time ---- */
 
-static struct thread *find_thread(struct tptrace_launches *l, const struct tptrace_source *source,
-                                  struct tp_stream *stream)
+static struct thread *find_thread(struct tptrace_launches *l, const struct tptrace_source *source)
 {
     struct thread **slot = &l->threads[source->track->tid % THREAD_SLOTS], *thread;
 
@@ -385,14 +433,14 @@ static struct thread *find_thread(struct tptrace_launches *l, const struct tptra
     thread->tid = source->track->tid;
     thread->ordinal = source->ordinal;
     thread->reached_ns = INT64_MIN;
-    thread->stream = stream;
+    thread->first_ns = INT64_MAX;
     thread->next = *slot;
     *slot = thread;
     *source->note = thread;
     return thread;
 }
 
-/* The track of a thread that had a range begun by then, else any; NULL when it left no records. */
+/* The track of a thread that had begun a range by then, else any; NULL when it left no records. */
 static struct thread *thread_at(const struct tptrace_launches *l, uint32_t tid, int64_t ns)
 {
     struct thread *any = NULL;
@@ -400,7 +448,7 @@ static struct thread *thread_at(const struct tptrace_launches *l, uint32_t tid, 
     for (struct thread *t = l->threads[tid % THREAD_SLOTS]; t; t = t->next) {
         if (t->tid != tid)
             continue;
-        if (tptrace_history_covers(&t->history, ns))
+        if (t->stream && t->first_ns <= ns)
             return t;
         any = any && any->ordinal < t->ordinal ? any : t;
     }
@@ -424,9 +472,10 @@ static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const str
             node = noted(l, range, note);
             break;
         }
-        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence))
+        bool folded;
+        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence, &folded))
             break;
-        depth++;
+        depth += !folded;
     }
     while (depth && node)
         node = tp_launch_child(&l->tree, node, &keys[--depth]);
@@ -541,9 +590,11 @@ static struct caller *find_caller(struct tptrace_launches *l, uint32_t tid)
 {
     struct caller **slot = &l->callers[tid % THREAD_SLOTS];
 
+    if (l->last_caller && l->last_caller->tid == tid)
+        return l->last_caller;
     for (struct caller *c = *slot; c; c = c->next) {
         if (c->tid == tid)
-            return c;
+            return l->last_caller = c;
     }
     struct caller *caller = calloc(1, sizeof(*caller));
     if (!caller)
@@ -744,26 +795,16 @@ int tptrace_launches_memory(struct tptrace_launches *l, const struct tptrace_sou
 
 /* ---- watching ---- */
 
-void tptrace_launches_begun(struct tptrace_launches *l, const struct tptrace_source *source,
-                            struct tp_stream *stream, const struct tp_stream_range *range)
-{
-    struct thread *thread = find_thread(l, source, stream);
-    struct tp_launch_key key = key_of(l, range);
-
-    if (thread)
-        l->tree.failed |= tptrace_history_begin(&thread->history, range, &key) != 0;
-    else
-        l->tree.failed = true;
-}
-
 void tptrace_launches_ended(struct tptrace_launches *l, const struct tptrace_source *source,
                             const struct tp_stream_range *range)
 {
-    struct thread *thread = *source->note;
+    struct thread *thread = find_thread(l, source);
+    struct tp_launch_key key = key_of(l, range);
 
-    (void)l;
-    if (thread)
-        tptrace_history_end(&thread->history, range);
+    if (!thread || tptrace_history_add(&thread->history, range, &key))
+        l->tree.failed = true;
+    else if (range->start_ns < thread->first_ns)
+        thread->first_ns = range->start_ns;
 }
 
 void tptrace_launches_folded(struct tptrace_launches *l, const struct tptrace_source *source,
@@ -788,11 +829,12 @@ static int tell_path(void *context, const struct tp_launch_key *key,
 int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_source *source,
                           struct tp_stream *stream, const struct tptrace_launch_sink *sink)
 {
-    struct thread *thread = find_thread(l, source, stream);
+    struct thread *thread = find_thread(l, source);
     size_t cursor = 0;
 
     if (!thread)
         return -ENOMEM;
+    thread->stream = stream;
     for (struct thread *t = l->threads[thread->tid % THREAD_SLOTS]; t; t = t->next) {
         if (t->tid != thread->tid || t->ordinal != UINT64_MAX)
             continue;
@@ -912,6 +954,8 @@ static void start_anew(struct tptrace_launches *l)
         l->threads[i] = NULL;
     }
     l->straggler_count = 0;
+    l->orphans = (struct wait){0};
+    l->last_caller = NULL;
     tp_live_memory_fini(&l->live);
     tp_launch_tree_fini(&l->tree);
     l->tree.root.references = 1;
@@ -938,6 +982,9 @@ int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_tota
 
     if (!error)
         error = settle_entries(l, sink);
+    if (!error && l->orphans.memories)
+        error = sink->memory(sink->context, l->orphans.memory_ns, l->orphans.memory,
+                             l->orphans.memories);
     if (!error && l->tree.failed)
         error = -ENOMEM;
     if (!error)

@@ -54,9 +54,7 @@ int tptrace_launches_memory(struct tptrace_launches *launches, const struct tptr
                             const struct tptrace_cuda_memory *memory, int64_t ns,
                             struct tp_stream *stream, const struct tptrace_launch_sink *sink);
 
-/** tptrace_launches_watch - ranges come and go; for a consumer's watcher */
-void tptrace_launches_begun(struct tptrace_launches *launches, const struct tptrace_source *source,
-                            struct tp_stream *stream, const struct tp_stream_range *range);
+/* What becomes of ranges; for a consumer's watcher. */
 void tptrace_launches_ended(struct tptrace_launches *launches, const struct tptrace_source *source,
                             const struct tp_stream_range *range);
 void tptrace_launches_folded(struct tptrace_launches *launches, const struct tptrace_source *source,

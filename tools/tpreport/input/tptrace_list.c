@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "input/tptrace_list.h"
+#include "model/device_memory.h"
 #include "model/function_event.h"
+#include "model/geometry.h"
 
 struct tptrace_list *tptrace_list_create(enum tp_by by)
 {
@@ -63,6 +65,10 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
         item->shapes = (uint32_t)record[6];
         item->inputs = (uint32_t)(record[6] >> 32);
     }
+    if (tp_slot_kind(record) == TP_EVENT_CUDA_BEGIN && (uint32_t)record[4]) {
+        item->kernel = tptrace_names_plain(source->names, (uint32_t)record[4])->name;
+        item->shapes = (uint32_t)(record[4] >> 32); /* its geometry, until the names go */
+    }
     list->names = source->names;
     list->items[list->count++] = *item;
     return 0;
@@ -116,7 +122,9 @@ static int list_details(void *context)
     for (; list->detailed < list->count && !error; list->detailed++) {
         struct tptrace_item *item = &list->items[list->detailed];
         struct tptrace_details inputs = {0};
-        if (item->shapes)
+        if (item->kernel)
+            error = tptrace_names_geometry(list->names, item->shapes, &item->geometry);
+        else if (item->shapes)
             error = tptrace_names_details(list->names, item->shapes, &item->details);
         if (!error && item->inputs)
             error = tptrace_names_details(list->names, item->inputs, &inputs);
@@ -299,6 +307,7 @@ struct order {
 /* Lists and what making events of them takes. */
 struct making {
     struct tptrace_list *list;
+    const struct tptrace_run *run;
     struct tp_event_list *events;
     struct threads threads;
     struct order order;
@@ -306,6 +315,20 @@ struct making {
     int64_t *id_bases; /* by process: ids of its calls count from here */
     int64_t next_id;   /* of ranges */
 };
+
+/* With the process that it is of. */
+static int append_of(struct making *m, const struct tp_function_event *event, uint64_t user)
+{
+    struct tp_event_list *events = m->events;
+    int error = tp_event_list_append(events, event);
+    char pid[16];
+
+    if (error || !events->keeps_details)
+        return error;
+    int size = snprintf(pid, sizeof(pid), "%u", m->run->members[user].pid);
+    return tp_strings_put(events->strings, pid, (size_t)size,
+                          &events->details[events->count - 1].pid);
+}
 
 static int append_range(struct making *m, size_t index)
 {
@@ -339,12 +362,16 @@ static int append_range(struct making *m, size_t index)
     event.node_id = item->node_id;
     event.flags = (uint16_t)(item->event.flags | TP_EVENT_HAS_FWD_THREAD);
     event.scope = item->event.scope;
-    return tp_event_list_append(m->events, &event);
+    error = append_of(m, &event, item->user);
+    return error || item->kernel == TP_STRING_NONE
+               ? error
+               : tp_event_list_append_launch(m->events, item->kernel, item->geometry, -1);
 }
 
 /* ---- what CUDA did ---- */
 
-/* Waits span work that has rows of its own, and overhead is nobody's: neither counts in sums. */
+/* Waits span work that has rows of its own, and overhead is nobody's: the sums of a table leave
+ * both out. */
 static void set_flags(struct tp_function_event *event, const struct tptrace_work_item *work)
 {
     event->flags = TP_EVENT_NO_FLOPS;
@@ -363,6 +390,26 @@ static void set_flags(struct tp_function_event *event, const struct tptrace_work
         event->flags |= work->has_launch ? 0 : TP_EVENT_NO_LAUNCH;
         break;
     }
+}
+
+/* The occupancy of a launch, of the device's limits as far as they are known. */
+static int append_launch(const struct making *m, const struct tptrace_work_item *work)
+{
+    const struct tptrace_cuda_device *device = tptrace_cuda_find_device(
+        &m->run->members[work->user].process.meta.cuda, work->activity.device);
+    const struct tp_string *json = tp_strings_get(m->events->strings, work->geometry);
+    struct tp_device_limits limits;
+    struct tp_occupancy occupancy;
+    struct tp_geometry geometry;
+    float percent = -1;
+
+    if (work->geometry == TP_STRING_NONE)
+        return 0;
+    if (device && tp_geometry_parse(&geometry, json->bytes, json->size) &&
+        tp_device_limits_find(&limits, device->major, device->minor, device->sms) &&
+        tp_occupancy_estimate(&geometry, &limits, &occupancy))
+        percent = (float)occupancy.percent;
+    return tp_event_list_append_launch(m->events, TP_STRING_NONE, work->geometry, percent);
 }
 
 static int append_work(struct making *m, size_t index)
@@ -386,7 +433,15 @@ static int append_work(struct making *m, size_t index)
         event.device_index = activity->device;
         event.device_resource_id = activity->stream;
     }
-    return tp_event_list_append(m->events, &event);
+    int error = append_of(m, &event, work->user);
+    if (!error)
+        error = append_launch(m, work);
+    if (error || !m->events->keeps_details)
+        return error;
+    uint32_t owner = work->owner == TPTRACE_NO_ITEM ? TP_NO_EVENT : m->order.places[work->owner];
+    return tptrace_list_work_details(m->run, work, event.id,
+                                     owner < m->events->count ? m->events->events[owner].id : 0,
+                                     m->events);
 }
 
 /* Memory that no range is credited with. */
@@ -405,7 +460,7 @@ static int append_memory(struct making *m, size_t index)
     event.thread = event.fwd_thread = event.device_resource_id = item->tid;
     event.flags = TP_EVENT_HAS_FWD_THREAD | TP_EVENT_NO_FLOPS;
     event.node_id = item->node_id;
-    return tp_event_list_append(m->events, &event);
+    return append_of(m, &event, item->user);
 }
 
 static int append_entry(struct making *m, size_t number)
@@ -555,10 +610,37 @@ static int find_device(const struct tptrace_run *run, struct tp_event_list *even
     return tp_strings_put(events->strings, "cuda", 4, &events->use_device);
 }
 
+/* For a report of memory. */
+static int tell_memory(const struct making *m)
+{
+    struct tp_device_memory *memory = m->events->memory;
+    int error = 0;
+
+    for (size_t i = 0; memory && i < m->list->memory_count && !error; i++) {
+        const struct tptrace_memory_item *item = &m->list->memories[i];
+        struct tp_memory_step step = {
+            .ns = item->ns - m->start_ns,
+            .bytes = item->bytes,
+            .address = item->memory.address,
+            .space = item->user * 2 + ((item->memory.flags & TPTRACE_MEMORY_PHYSICAL) != 0),
+            .owner = item->owner == TPTRACE_NO_ITEM ? TP_STRING_NONE
+                                                    : m->list->items[item->owner].event.name,
+            .device = item->memory.device,
+            .is_free = item->memory.is_free,
+        };
+        memory->by_framework |= item->memory.is_framework;
+        memory->by_cuda |= !item->memory.is_framework;
+        error = tp_device_memory_add(memory, &step);
+    }
+    return error;
+}
+
 static int make_events(struct making *m)
 {
     int error = learn_threads(m->list, &m->threads);
 
+    if (!error)
+        error = tell_memory(m);
     if (!error)
         error = number_processes(m);
     if (!error)
@@ -571,7 +653,7 @@ static int make_events(struct making *m)
 int tptrace_list_finish(struct tptrace_list *list, struct tptrace_run *run,
                         struct tp_event_list *events)
 {
-    struct making m = {.list = list, .events = events, .start_ns = run->start_ns};
+    struct making m = {.list = list, .events = events, .run = run, .start_ns = run->start_ns};
 
     if (list->count + list->work_count + list->memory_count + events->count >= TP_NO_EVENT / 2)
         return -TP_ELIMIT;

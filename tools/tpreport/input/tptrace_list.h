@@ -16,6 +16,7 @@ struct tptrace_item {
     struct tptrace_event event;
     uint32_t shapes, inputs; /* name ids, while the process is read */
     struct tptrace_details details;
+    uint32_t kernel, geometry; /* string ids: that an interposed call launches, and how */
     uint32_t domain;
     uint32_t tid, framework_thread;
     int32_t node_id;
@@ -99,5 +100,13 @@ void tptrace_list_cuda_fini(struct tptrace_list *list);
  * Return: 0 or -ENOMEM.
  */
 int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run);
+
+/**
+ * tptrace_list_work_details - the details of the event appended last, which @work became
+ * @id: its own; @owner_id: of the range that it is credited to, 0 none
+ * Context: @events keeps details. Return: 0 or -ENOMEM.
+ */
+int tptrace_list_work_details(const struct tptrace_run *run, const struct tptrace_work_item *work,
+                              int64_t id, int64_t owner_id, struct tp_event_list *events);
 
 #endif

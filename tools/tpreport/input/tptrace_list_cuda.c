@@ -112,7 +112,9 @@ int tptrace_list_cuda_take(void *context, const struct tptrace_source *source,
         return take_call(list, source, record, ticks, stream);
     if (tptrace_is_activity(kind))
         return take_work(list, source, record);
-    return kind == TP_EVENT_CUDA_MEMORY ? take_memory(list, source, record, ticks, stream) : 0;
+    return kind == TP_EVENT_CUDA_MEMORY || kind == TP_EVENT_MEMORY
+               ? take_memory(list, source, record, ticks, stream)
+               : 0;
 }
 
 int tptrace_list_cuda_details(struct tptrace_list *list)
@@ -523,8 +525,8 @@ static void credit(const struct join *join, const struct tptrace_memory_item *it
     }
 }
 
-/* Where a framework tells of its own memory, this is where it got it from and counts for nothing.
- */
+/* Where a framework tells of its own memory, CUDA's is where it got it from and counts for nothing.
+ * The ranges have the framework's already. */
 static int join_memories(const struct join *join)
 {
     struct tptrace_list *list = join->list;
@@ -536,17 +538,18 @@ static int join_memories(const struct join *join)
         qsort(list->memories, list->memory_count, sizeof(*list->memories), compare_times);
     for (size_t i = 0; i < list->memory_count && !error; i++) {
         struct tptrace_memory_item *item = &list->memories[i];
-        const struct tptrace_process *process = &join->run->members[item->user].process;
+        bool framework = join->run->members[item->user].process.totals.stream.device_memory != 0;
         if (!item->memory.is_device)
             continue;
         place_memory(join, item);
+        totals_of(join, item->user)->has_memory |= item->is_selected;
+        if (item->memory.is_framework != framework)
+            continue;
         error = measure(join, &live, item);
         if (!item->is_selected)
             continue;
-        totals_of(join, item->user)->has_memory = true;
-        if (process->totals.stream.device_memory)
-            continue;
-        credit(join, item);
+        if (!framework)
+            credit(join, item);
         list->memories[kept++] = *item;
     }
     list->memory_count = kept;

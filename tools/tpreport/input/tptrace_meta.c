@@ -284,6 +284,8 @@ static int take_evict(struct tptrace_meta *meta, const struct tptrace_json *line
         return error;
     tptrace_json_u32(line, "segment", &evict->segment);
     tptrace_json_u32(line, "blocks", &evict->blocks);
+    const char *reason = tptrace_json_text(line, "reason");
+    evict->for_space = reason && !strcmp(reason, "TPAGENT_MIN_FREE");
     tptrace_json_u64(line, "first_ticks", &evict->first_ticks);
     tptrace_json_u64(line, "last_ticks", &evict->last_ticks);
     return 0;

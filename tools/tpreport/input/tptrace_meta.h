@@ -34,6 +34,7 @@ struct tptrace_meta_drop {
 
 struct tptrace_meta_evict {
     uint32_t segment, blocks;
+    bool for_space; /* by TPAGENT_MIN_FREE, not by TPAGENT_MAX_SIZE */
     uint64_t first_ticks, last_ticks;
 };
 

@@ -313,13 +313,47 @@ static bool is_this_boot(const char *boot_id)
     return got && !strcmp(id, boot_id);
 }
 
+#define START_SLACK_S 2 /* by how much two ways to tell the same moment may differ */
+
+/* Whether it is the process that wrote @meta, and no zombie: from /proc, where there is one. */
+static bool is_alive(const struct tptrace_meta *meta)
+{
+    char path[64], text[1024], state;
+    unsigned long long start_ticks;
+    struct timespec boot, monotonic;
+
+    if (kill((pid_t)meta->pid, 0) && errno != EPERM)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%u/stat", meta->pid);
+    FILE *file = fopen(path, "re");
+    size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[size] = '\0';
+    const char *name_end = strrchr(text, ')');
+    if (!name_end || sscanf(name_end + 1,
+                            " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+                            "%*d %*d %llu",
+                            &state, &start_ticks) != 2)
+        return true;
+    if (state == 'Z' || state == 'X')
+        return false;
+    if (!meta->pair_count)
+        return true;
+    /* Another process has the pid if it began later than ours was there already. Clocks that a user
+     * may set are no help, and what the machine slept counts for "ours". */
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    clock_gettime(CLOCK_MONOTONIC, &monotonic);
+    int64_t latest_s = meta->pairs[0].monotonic_ns / 1000000000 + boot.tv_sec - monotonic.tv_sec;
+    return (int64_t)(start_ticks / (unsigned long)sysconf(_SC_CLK_TCK)) <= latest_s + START_SLACK_S;
+}
+
 /* By pid on the same boot of the same machine; in another pid namespace it reads as gone. */
 static enum tptrace_state find_state(const struct tptrace_meta *meta)
 {
     if (meta->ended)
         return TPTRACE_ENDED;
-    if (meta->pid && meta->boot_id && is_this_boot(meta->boot_id) &&
-        (!kill((pid_t)meta->pid, 0) || errno == EPERM))
+    if (meta->pid && meta->boot_id && is_this_boot(meta->boot_id) && is_alive(meta))
         return TPTRACE_RUNNING;
     return TPTRACE_DIED;
 }
@@ -384,7 +418,7 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     for (size_t i = 0; i < p->meta.total_count && error >= 0; i++) {
         struct tptrace_track *track;
         if (p->meta.totals[i].slots)
-            error = tptrace_tracks_find(&p->tracks, p->meta.totals[i].track, &track);
+            error = tptrace_process_find_track(p, p->meta.totals[i].track, &track);
     }
     return error < 0 ? error : 0;
 }

@@ -13,22 +13,13 @@
 
 #include "input/tptrace_blocks.h"
 #include "input/tptrace_file.h"
+#include "input/tptrace_open.h"
 #include "input/tptrace_run.h"
 #include "trace/block.h"
 #include "trace/file.h"
 
 #define BLOCK_SLOTS (16u << 10)
-#define OPEN_ENTRIES (TP_BLOCK_OPEN_MAX / 2u)
-#define ENTRY_WORDS (2u * TP_SLOT_WORDS)
 #define NEW_NAME "recover.tmp"
-
-/* Ranges open behind the last slot that was replayed, outermost first. */
-struct open_ranges {
-    const struct tptrace_track *track; /* NULL: of none */
-    uint64_t next_slot;
-    uint32_t count, over[TP_CLASS_END];
-    uint64_t entries[OPEN_ENTRIES * ENTRY_WORDS];
-};
 
 struct recovery {
     struct tptrace_process *process;
@@ -37,14 +28,14 @@ struct recovery {
 
     struct tptrace_piece *last; /* by ordinal of the track: its last block; slots 0 none */
     size_t last_room;
-    struct open_ranges *open;
+    struct tptrace_open_stack *open;
+    const struct tptrace_track *open_track; /* NULL: of none */
+    uint64_t next_slot;
     uint64_t compact[TP_BLOCK_OPEN_MAX * TP_SLOT_WORDS];
 
     void *workspace;
     struct tp_block_encoder *encoder;
-    struct tp_block_decoder *decoder;
-    void *bytes; /* of a block that is read */
-    size_t capacity;
+    struct tptrace_open_block block;
 
     int fd; /* of the segment that is made, -1 none */
     uint32_t number;
@@ -64,79 +55,18 @@ static int fail(struct recovery *r, int error, const char *name)
 
 /* ---- open ranges ---- */
 
-static void push(struct open_ranges *open, const uint64_t *record, const struct tp_kind_info *kind)
-{
-    if (open->over[kind->class_] || open->count == OPEN_ENTRIES) {
-        open->over[kind->class_]++;
-        return;
-    }
-    memcpy(open->entries + (size_t)open->count++ * ENTRY_WORDS, record,
-           kind->slots * (size_t)TP_SLOT_BYTES);
-}
-
-static void pop(struct open_ranges *open, unsigned class_)
-{
-    if (open->over[class_]) {
-        open->over[class_]--;
-        return;
-    }
-    for (uint32_t i = open->count; i-- > 0;) {
-        uint64_t *entry = open->entries + (size_t)i * ENTRY_WORDS;
-        if (tp_kinds[tp_slot_kind(entry)].class_ != class_)
-            continue;
-        open->count--;
-        memmove(entry, entry + ENTRY_WORDS,
-                (open->count - i) * ENTRY_WORDS * sizeof(*open->entries));
-        return;
-    }
-}
-
-static void replay(struct open_ranges *open, const uint64_t *slots, uint32_t count)
-{
-    for (uint32_t i = 0; i < count;) {
-        const uint64_t *record = slots + (size_t)i * TP_SLOT_WORDS;
-        const struct tp_kind_info *kind = &tp_kinds[tp_slot_kind(record)];
-        if (kind->role == TP_ROLE_BEGIN)
-            push(open, record, kind);
-        else if (kind->role == TP_ROLE_END)
-            pop(open, kind->class_);
-        i += kind->slots;
-    }
-}
-
-static uint32_t compact_open(struct recovery *r)
-{
-    uint32_t used = 0;
-
-    for (uint32_t i = 0; i < r->open->count; i++) {
-        const uint64_t *entry = r->open->entries + (size_t)i * ENTRY_WORDS;
-        unsigned slots = tp_kind_slots(tp_slot_kind(entry));
-        memcpy(r->compact + (size_t)used * TP_SLOT_WORDS, entry, slots * (size_t)TP_SLOT_BYTES);
-        used += slots;
-    }
-    return used;
-}
-
 /* What was open at the start of @piece: behind the block before it, if nothing is missing between.
  */
 static int find_open(struct recovery *r, const struct tptrace_piece *piece)
 {
     const struct tptrace_piece *before = &r->last[piece->track->ordinal];
-    struct tp_block block;
 
-    if (r->open->track == piece->track && r->open->next_slot == piece->first_slot)
+    if (r->open_track == piece->track && r->next_slot == piece->first_slot)
         return 0;
-    memset(r->open, 0, offsetof(struct open_ranges, entries));
+    tptrace_open_clear(r->open);
     if (!before->slots || before->first_slot + before->slots != piece->first_slot)
         return 0;
-    int64_t n = tptrace_process_read_piece(r->process, before, &r->bytes, &r->capacity, r->diag);
-    if (n == -ENOMEM)
-        return (int)n;
-    if (n < 0 || tp_block_decode(r->decoder, r->bytes, (uint64_t)n, before->offset, &block, NULL))
-        return 0; /* a damaged block: as after a gap */
-    replay(r->open, block.open, block.open_slots);
-    replay(r->open, block.slots, block.slot_count);
-    return 0;
+    return tptrace_open_read(r->open, r->process, before, &r->block);
 }
 
 /* ---- the new segment ---- */
@@ -234,7 +164,7 @@ static int recover_piece(struct recovery *r, const struct tptrace_piece *piece)
     if (!error)
         error = find_open(r, piece);
     while (!error && at < end) {
-        uint32_t n = whole_records(slots, end - at), open = compact_open(r);
+        uint32_t n = whole_records(slots, end - at), open = tptrace_open_slots(r->open, r->compact);
         const void *block;
         size_t size;
         error = n ? tp_block_encode(r->encoder, piece->track->number, uuid_low, at, slots, n,
@@ -243,13 +173,13 @@ static int recover_piece(struct recovery *r, const struct tptrace_piece *piece)
         if (error)
             return fail(r, error, "ring");
         error = append_block(r, block, size);
-        replay(r->open, slots, n);
+        tptrace_open_replay(r->open, slots, n);
         near = tp_ticks_unwrap(tp_slot_ticks(slots), near);
         slots += (size_t)n * TP_SLOT_WORDS;
         at += n;
     }
-    r->open->track = piece->track;
-    r->open->next_slot = end;
+    r->open_track = piece->track;
+    r->next_slot = end;
     r->slots += piece->slots;
     return error;
 }
@@ -421,9 +351,8 @@ static int begin(struct recovery *r)
 
     r->workspace = aligned_alloc(64, (size + 63) & ~(size_t)63);
     r->encoder = r->workspace ? tp_block_encoder_init(r->workspace, size, BLOCK_SLOTS) : NULL;
-    r->decoder = tp_block_decoder_create();
     r->open = calloc(1, sizeof(*r->open));
-    return r->encoder && r->decoder && r->open ? 0 : fail(r, -ENOMEM, "");
+    return r->encoder && r->open ? 0 : fail(r, -ENOMEM, "");
 }
 
 static void end(struct recovery *r)
@@ -436,10 +365,9 @@ static void end(struct recovery *r)
             unlink(path); /* there only when something failed */
     }
     free(r->workspace);
-    tp_block_decoder_destroy(r->decoder);
     free(r->open);
     free(r->last);
-    free(r->bytes);
+    tptrace_open_block_fini(&r->block);
     free(r->entries);
     free(r);
 }

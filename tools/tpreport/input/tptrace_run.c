@@ -19,6 +19,7 @@ static void learn_member(struct tptrace_member *member, const struct tptrace_met
     member->start_ns = meta->start_ns;
     if (meta->boot_id)
         member->boot_hash = tp_name_hash(0, meta->boot_id, strlen(meta->boot_id)) | 1;
+    member->uses_cuda = meta->cuda.is_known;
     member->pair_count = meta->pair_count;
     if (meta->pair_count)
         member->first_pair = meta->pairs[0];
@@ -276,6 +277,7 @@ static void unite_windows(struct windows *windows)
 
 /* Steps as stretches of time. */
 struct step_search {
+    struct tptrace_run *run;
     const struct tp_selection *selection;
     struct windows *windows;
     int64_t from_ns, to_ns;
@@ -288,8 +290,14 @@ static int find_step(void *context, const struct tptrace_source *source,
     int64_t step = (int64_t)range->record[4];
 
     (void)source;
-    if (!range->name->step || step < search->selection->first_step ||
-        step > search->selection->last_step)
+    if (!range->name->step)
+        return 0;
+    if (!search->run->has_steps || step < search->run->first_step)
+        search->run->first_step = step;
+    if (!search->run->has_steps || step > search->run->last_step)
+        search->run->last_step = step;
+    search->run->has_steps = true;
+    if (step < search->selection->first_step || step > search->selection->last_step)
         return 0;
     int64_t from = range->start_ns > search->from_ns ? range->start_ns : search->from_ns;
     int64_t to = range->end_ns < search->to_ns ? range->end_ns : search->to_ns;
@@ -297,11 +305,12 @@ static int find_step(void *context, const struct tptrace_source *source,
 }
 
 /* One quick pass over the process for its steps; leaves no trace in its totals. */
-static int find_steps(const struct tptrace_run *run, struct tptrace_process *process,
+static int find_steps(struct tptrace_run *run, struct tptrace_process *process,
                       struct tptrace_names *names, const struct tp_selection *selection,
                       struct windows *windows)
 {
-    struct step_search search = {.selection = selection,
+    struct step_search search = {.run = run,
+                                 .selection = selection,
                                  .windows = windows,
                                  .from_ns = instant_ns(run, &selection->from, INT64_MIN),
                                  .to_ns = instant_ns(run, &selection->to, INT64_MAX)};
@@ -322,7 +331,7 @@ static int find_steps(const struct tptrace_run *run, struct tptrace_process *pro
     return error;
 }
 
-static int make_windows(const struct tptrace_run *run, struct tptrace_process *process,
+static int make_windows(struct tptrace_run *run, struct tptrace_process *process,
                         struct tptrace_names *names, const struct tp_selection *selection,
                         struct windows *windows)
 {
@@ -437,7 +446,8 @@ static int read_records(struct tptrace_run *run, struct tptrace_member *member,
     if (error)
         return error;
     note_names(member, names, &diag);
-    error = stream_member(run, member, options, names, consumers, first_ordinal);
+    error = options->instead ? options->instead(options->instead_context, member, names)
+                             : stream_member(run, member, options, names, consumers, first_ordinal);
     member->names_unknown = tptrace_names_unknown(names);
     tptrace_names_close(names);
     size_t cursor = 0;

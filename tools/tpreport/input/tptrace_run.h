@@ -38,6 +38,7 @@ struct tptrace_member {
     int64_t offset_ns; /* realtime - monotonic, one for all processes of a boot */
     double rate;
     enum tptrace_rate rate_from;
+    bool uses_cuda;                 /* there is a `cuda` line */
     bool was_read;                  /* what follows is set */
     struct tptrace_process process; /* after reading: without descriptors and ring slots */
     struct tptrace_open_ranges open;
@@ -53,6 +54,8 @@ struct tptrace_run {
     size_t found;     /* before selection */
     int64_t start_ns; /* of the run: times count from here */
     int64_t end_ns;   /* last moment that any member tells of, after reading */
+    bool has_steps;   /* with a selection by step: those that there are */
+    int64_t first_step, last_step;
 };
 
 /* How records are read. */
@@ -64,6 +67,11 @@ struct tptrace_run_options {
     bool verify;          /* as in struct tptrace_stream_options */
     unsigned workers;     /* 0: as many as there are cores */
     size_t trouble_limit; /* texts kept per process */
+
+    /* Called for each member, open and with its clock fitted, and its records are not read. NULL:
+     * they are. */
+    int (*instead)(void *context, struct tptrace_member *member, struct tptrace_names *names);
+    void *instead_context;
 };
 
 /**

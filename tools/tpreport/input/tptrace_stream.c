@@ -173,7 +173,9 @@ static int take_cuda(void *context, const uint64_t *record, uint64_t ticks)
 {
     struct tptrace_reading *r = context;
 
-    if (!r->consumer->cuda || !r->run->process->meta.cuda.is_known)
+    bool framework = tp_slot_kind(record) == TP_EVENT_MEMORY;
+
+    if (!r->consumer->cuda || (!framework && !r->run->process->meta.cuda.is_known))
         return 0; /* nobody knows what its times are */
     return r->consumer->cuda(r->consumer->context, &r->source, record, ticks, &r->stream);
 }
@@ -188,13 +190,6 @@ static int take_alloc(void *context, const uint64_t *record, uint64_t ticks)
 }
 
 /* ---- watching ---- */
-
-static void watch_begun(void *context, const struct tp_stream_range *range)
-{
-    struct tptrace_reading *r = context;
-
-    r->consumer->watcher->begun(r->consumer->context, &r->source, &r->stream, range);
-}
 
 static void watch_ended(void *context, const struct tp_stream_range *range)
 {
@@ -221,7 +216,7 @@ static void watch_merge(void *context, const struct tp_stream_range *into, void 
 }
 
 static const struct tp_stream_watcher stream_watcher = {
-    .begun = watch_begun, .ended = watch_ended, .folded = watch_folded, .merge = watch_merge};
+    .ended = watch_ended, .folded = watch_folded, .merge = watch_merge};
 
 static void begin_watch(const struct tptrace_reading *r)
 {

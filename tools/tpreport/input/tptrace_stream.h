@@ -58,8 +58,6 @@ struct tptrace_watcher {
     void (*begin_piece)(
         void *context); /* around all that follows; and the consumer's other calls */
     int (*end_piece)(void *context, const struct tptrace_source *source, struct tp_stream *stream);
-    void (*begun)(void *context, const struct tptrace_source *source, struct tp_stream *stream,
-                  const struct tp_stream_range *range);
     void (*ended)(void *context, const struct tptrace_source *source,
                   const struct tp_stream_range *range);
     void (*folded)(void *context, const struct tptrace_source *source,

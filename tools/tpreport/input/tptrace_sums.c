@@ -321,7 +321,7 @@ int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count,
         w->by_shapes = options->group_by_input_shapes;
         sums->consumers[i] = (struct tptrace_consumer){
             .context = w, .range = sum_range, .async = sum_async, .end_process = end_names};
-        tptrace_sums_cuda_consumer(&sums->consumers[i]);
+        tptrace_sums_cuda_consumer(w, &sums->consumers[i]);
         error = tp_averages_create(stacks, options, &w->averages);
     }
     if (error)

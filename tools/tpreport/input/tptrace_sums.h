@@ -44,11 +44,13 @@ struct tptrace_worker_sums {
     struct tptrace_cell cells[TPTRACE_CELLS];
 
     struct tptrace_sums *all;
-    bool is_first; /* of the workers: ends a process for all of them */
+    struct tptrace_launch_sink sink; /* into this */
+    bool is_first;                   /* of the workers: ends a process for all of them */
     struct tptrace_cuda_cursor cursor;
     struct tptrace_activity_names made; /* of names */
     uint64_t activity_count;            /* numbers them */
-    struct tptrace_cell memory;         /* that no range is credited with */
+    struct tptrace_cell memory;         /* that no range is credited with, by calls of CUDA ... */
+    struct tptrace_cell own_memory;     /* ... and by a framework */
 };
 
 struct tptrace_sums {
@@ -90,7 +92,7 @@ int tptrace_sums_credit(struct tptrace_worker_sums *w, const struct tp_launch_ke
                         const struct tp_launch_sums *own, const struct tp_launch_sums *total);
 
 /** tptrace_sums_cuda_consumer - what a consumer needs to take CUDA's records */
-void tptrace_sums_cuda_consumer(struct tptrace_consumer *consumer);
+void tptrace_sums_cuda_consumer(struct tptrace_worker_sums *w, struct tptrace_consumer *consumer);
 
 /** tptrace_sums_cuda_finish - a process's launches go to their groups; by the first worker. Return:
  * 0 or -ENOMEM. */

@@ -30,11 +30,8 @@ static int tell_call(void *context, const struct tptrace_activity *call, bool ha
     return tptrace_sums_add(w, &member);
 }
 
-static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
+static void add_memory(struct tptrace_cell *cell, int64_t ns, int64_t bytes, uint64_t count)
 {
-    struct tptrace_worker_sums *w = context;
-    struct tptrace_cell *cell = &w->memory;
-
     if (!cell->count || ns < cell->first.start_ns)
         cell->first = (struct tptrace_member_event){.start_ns = ns,
                                                     .end_ns = ns,
@@ -43,6 +40,13 @@ static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
     cell->count += count;
     cell->device += bytes;
     cell->self_device += bytes;
+}
+
+static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
+{
+    struct tptrace_worker_sums *w = context;
+
+    add_memory(&w->memory, ns, bytes, count);
     return 0;
 }
 
@@ -52,25 +56,18 @@ static int tell_path(void *context, const struct tp_launch_key *key,
     return tptrace_sums_credit(context, key, own, total);
 }
 
-static struct tptrace_launch_sink sink_of(struct tptrace_worker_sums *w)
-{
-    return (struct tptrace_launch_sink){
-        .context = w, .call = tell_call, .memory = tell_memory, .path = tell_path};
-}
-
 /* ---- records ---- */
 
 static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_source *source,
                          const uint64_t *record)
 {
     struct tptrace_launches *launches = w->all->launches;
-    struct tptrace_launch_sink sink = sink_of(w);
     struct tptrace_activity activity;
 
     tptrace_activity_read(&activity, record, &source->process->cuda_clock, &w->cursor,
                           source->names, &w->made, &source->process->meta.cuda);
     if (activity.kind == TP_EVENT_CUDA_API)
-        return tptrace_launches_call(launches, &activity, &sink);
+        return tptrace_launches_call(launches, &activity, &w->sink);
     if (tptrace_is_device_work(activity.kind)) {
         int error = tptrace_launches_work(launches, &activity);
         if (error)
@@ -87,14 +84,13 @@ static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_sou
 static int take_memory(struct tptrace_worker_sums *w, const struct tptrace_source *source,
                        const uint64_t *record, uint64_t ticks, struct tp_stream *stream)
 {
-    struct tptrace_launch_sink sink = sink_of(w);
     struct tptrace_cuda_memory memory;
 
     tptrace_cuda_memory_read(&memory, record);
     bool is_here = memory.flags & TPTRACE_MEMORY_HERE || !memory.time;
     int64_t ns = is_here ? tp_clock_ns(&source->process->clock, &w->cursor.process, ticks)
                          : tptrace_cuda_ns(&source->process->cuda_clock, &w->cursor, memory.time);
-    return tptrace_launches_memory(w->all->launches, source, &memory, ns, stream, &sink);
+    return tptrace_launches_memory(w->all->launches, source, &memory, ns, stream, &w->sink);
 }
 
 static int take(void *context, const struct tptrace_source *source, const uint64_t *record,
@@ -102,7 +98,6 @@ static int take(void *context, const struct tptrace_source *source, const uint64
 {
     struct tptrace_worker_sums *w = context;
     unsigned kind = tp_slot_kind(record);
-    struct tptrace_launch_sink sink = sink_of(w);
     int error = 0;
 
     if (source->process != w->process)
@@ -111,9 +106,12 @@ static int take(void *context, const struct tptrace_source *source, const uint64
         return error;
     if (kind == TP_EVENT_CUDA_CALL)
         return tptrace_launches_place(w->all->launches, source, stream, tp_slot_argument(record),
-                                      &sink);
+                                      &w->sink);
     if (tptrace_is_activity(kind))
         return take_activity(w, source, record);
+    if (kind == TP_EVENT_MEMORY && !tp_stream_innermost(stream))
+        add_memory(&w->own_memory, tp_clock_ns(&source->process->clock, &w->cursor.process, ticks),
+                   (int64_t)record[5], 1);
     return kind == TP_EVENT_CUDA_MEMORY ? take_memory(w, source, record, ticks, stream) : 0;
 }
 
@@ -129,23 +127,14 @@ static void begin_piece(void *context)
 static int end_piece(void *context, const struct tptrace_source *source, struct tp_stream *stream)
 {
     struct tptrace_worker_sums *w = context;
-    struct tptrace_launch_sink sink = sink_of(w);
     int error = 0;
 
     if (source->process != w->process)
         error = tptrace_sums_turn_to(w, source);
     if (!error)
-        error = tptrace_launches_rest(w->all->launches, source, stream, &sink);
+        error = tptrace_launches_rest(w->all->launches, source, stream, &w->sink);
     pthread_mutex_unlock(&w->all->lock);
     return error;
-}
-
-static void begun(void *context, const struct tptrace_source *source, struct tp_stream *stream,
-                  const struct tp_stream_range *range)
-{
-    struct tptrace_worker_sums *w = context;
-
-    tptrace_launches_begun(w->all->launches, source, stream, range);
 }
 
 static void ended(void *context, const struct tptrace_source *source,
@@ -174,22 +163,22 @@ static int merge(void *context, const struct tp_stream_range *into, void **into_
 
 static const struct tptrace_watcher watcher = {.begin_piece = begin_piece,
                                                .end_piece = end_piece,
-                                               .begun = begun,
                                                .ended = ended,
                                                .folded = folded,
                                                .merge = merge};
 
-void tptrace_sums_cuda_consumer(struct tptrace_consumer *consumer)
+void tptrace_sums_cuda_consumer(struct tptrace_worker_sums *w, struct tptrace_consumer *consumer)
 {
+    w->sink = (struct tptrace_launch_sink){
+        .context = w, .call = tell_call, .memory = tell_memory, .path = tell_path};
     consumer->cuda = take;
     consumer->watcher = &watcher;
 }
 
 /* ---- the end ---- */
 
-static int put_memory(struct tptrace_worker_sums *w, const struct tptrace_worker_sums *from)
+static int put_memory(struct tptrace_worker_sums *w, const struct tptrace_cell *cell)
 {
-    const struct tptrace_cell *cell = &from->memory;
     struct tptrace_member_event member = cell->first;
 
     if (!cell->count)
@@ -205,15 +194,14 @@ static int put_memory(struct tptrace_worker_sums *w, const struct tptrace_worker
 int tptrace_sums_cuda_finish(struct tptrace_worker_sums *w)
 {
     bool framework = w->process->totals.stream.device_memory != 0;
-    struct tptrace_launch_sink sink = sink_of(w);
     struct tptrace_sums *sums = w->all;
-    int error = tptrace_launches_finish(sums->launches, w->cuda_totals, &sink);
+    int error = tptrace_launches_finish(sums->launches, w->cuda_totals, &w->sink);
 
     for (unsigned i = 0; i < sums->count; i++) {
         struct tptrace_worker_sums *other = sums->workers[i];
-        if (!error && !framework)
-            error = put_memory(w, other);
-        other->memory = (struct tptrace_cell){0};
+        if (!error)
+            error = put_memory(w, framework ? &other->own_memory : &other->memory);
+        other->memory = other->own_memory = (struct tptrace_cell){0};
     }
     if (!error && !framework && sums->cuda_memory)
         error = tp_averages_merge(w->averages, sums->cuda_memory);

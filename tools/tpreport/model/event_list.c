@@ -19,6 +19,7 @@ void tp_event_list_fini(struct tp_event_list *list)
 {
     free(list->events);
     free(list->kernels);
+    free(list->launches);
     free(list->details);
     memset(list, 0, sizeof(*list));
 }
@@ -98,6 +99,37 @@ int tp_event_list_credit_kernel(struct tp_event_list *list, uint32_t event,
     list->kernels[list->kernel_count++] = *kernel;
     list->events[event].kernel_count++;
     return 0;
+}
+
+int tp_event_list_append_launch(struct tp_event_list *list, uint32_t kernel, uint32_t geometry,
+                                float occupancy)
+{
+    if (list->launch_count == list->launch_capacity) {
+        void *launches = list->launches;
+        int result = grow(&launches, &list->launch_capacity, sizeof(*list->launches));
+        if (result < 0)
+            return result;
+        list->launches = launches;
+    }
+    list->launches[list->launch_count++] = (struct tp_event_launch){
+        .event = list->count - 1, .kernel = kernel, .geometry = geometry, .occupancy = occupancy};
+    return 0;
+}
+
+static int compare_launches(const void *a, const void *b)
+{
+    const struct tp_event_launch *left = a, *right = b;
+
+    return (left->event > right->event) - (left->event < right->event);
+}
+
+const struct tp_event_launch *tp_event_list_launch(const struct tp_event_list *list, uint32_t event)
+{
+    struct tp_event_launch key = {.event = event};
+
+    if (!list->launch_count)
+        return NULL;
+    return bsearch(&key, list->launches, list->launch_count, sizeof(key), compare_launches);
 }
 
 uint32_t tp_event_list_next(const struct tp_event_list *list, uint32_t index)

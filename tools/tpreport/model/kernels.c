@@ -99,6 +99,35 @@ static int add_time(struct tp_kernel_rows *rows, uint32_t name, struct tp_number
     return 0;
 }
 
+static void add_geometry(struct tp_kernels *kernels, const struct tp_work *work)
+{
+    struct tp_kernel_rows *rows = &kernels->classes[TP_CLASS_KERNELS];
+    struct tp_number ns = work->ns[kernels->device_measure];
+
+    if (work->geometry == TP_STRING_NONE || !rows->by_name || work->name >= rows->name_capacity ||
+        !rows->by_name[work->name] || tp_number_sign(ns) <= 0)
+        return;
+    struct tp_kernel_row *row = &rows->items[rows->by_name[work->name] - 1];
+    kernels->has_geometry = true;
+    if (row->geometry == TP_STRING_NONE)
+        row->geometry = work->geometry;
+    row->geometry_varies |= row->geometry != work->geometry;
+    if (work->occupancy < 0)
+        return;
+    row->occupancy_ns += (double)work->occupancy * tp_number_to_double(ns);
+    row->occupied_ns += tp_number_to_double(ns);
+}
+
+static int add_launch(struct tp_kernels *kernels, const struct tp_work *work)
+{
+    struct tp_kernel_row *row = NULL;
+    int result = find_row(&kernels->launches, work->name, &row);
+
+    if (!result)
+        row->launches++;
+    return result;
+}
+
 /* ---- taking work ---- */
 
 static void widen_span(struct tp_work_span *span, const struct tp_work *work)
@@ -141,12 +170,18 @@ static int take_host(struct tp_kernels *kernels, const struct tp_work *work)
 static int take(struct tp_work_sink *sink, const struct tp_work *work)
 {
     struct tp_kernels *kernels = (struct tp_kernels *)sink;
+    int result;
 
     widen_span(&kernels->span, work);
     switch (work->kind) {
     case TP_WORK_KERNEL:
         kernels->saw_device = true;
-        return add_class(kernels, TP_CLASS_KERNELS, work, kernels->device_measure);
+        result = add_class(kernels, TP_CLASS_KERNELS, work, kernels->device_measure);
+        if (!result && work->launched != TP_STRING_NONE)
+            result = add_launch(kernels, work);
+        else if (!result)
+            add_geometry(kernels, work);
+        return result;
     case TP_WORK_COPY:
         kernels->saw_device = true;
         return add_class(kernels, TP_CLASS_COPIES, work, kernels->device_measure);
@@ -169,6 +204,7 @@ void tp_kernels_fini(struct tp_kernels *kernels)
 {
     for (int i = 0; i < TP_CLASSES; i++)
         rows_fini(&kernels->classes[i]);
+    rows_fini(&kernels->launches);
 }
 
 void tp_kernels_end_input(struct tp_kernels *kernels, const struct tp_work_span *own)
@@ -310,6 +346,9 @@ static int merge_row(struct tp_kernel_row *into, const struct tp_kernel_row *fro
     widen(into, from->minimum_ns, from->maximum_ns);
     into->total_ns = tp_number_add(into->total_ns, from->total_ns);
     into->name_count++;
+    into->geometry_varies |= from->geometry_varies || into->geometry != from->geometry;
+    into->occupancy_ns += from->occupancy_ns;
+    into->occupied_ns += from->occupied_ns;
     return tp_durations_merge(&into->durations, &from->durations);
 }
 

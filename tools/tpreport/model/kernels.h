@@ -34,8 +34,13 @@ struct tp_kernel_row {
     uint32_t name;       /* string id */
     uint32_t name_count; /* names that were merged into this row */
     struct tp_number total_ns, minimum_ns, maximum_ns;
+    uint64_t launches;             /* without a time */
     struct tp_durations durations; /* in ns */
     double median_ns;              /* by tp_kernels_finish */
+    uint32_t geometry;             /* of its launches; TP_STRING_NONE unknown */
+    bool geometry_varies;          /* then it is that of the first */
+    double occupancy_ns;           /* percent times ns, over calls where it is known: ... */
+    double occupied_ns;            /* ... so long they took */
 };
 
 /* Rows of one class by name. */
@@ -66,7 +71,9 @@ struct tp_kernels {
     bool saw_host;   /* host times are known, even if there are no events with any */
     bool saw_device; /* ... device times */
     bool is_ascend;
-    struct tp_work_span span; /* of the present input */
+    bool has_geometry;              /* of any kernel */
+    struct tp_kernel_rows launches; /* of kernels without a time: calls alone count */
+    struct tp_work_span span;       /* of the present input */
     bool has_elapsed;
     struct tp_number elapsed_ns; /* of the longest input */
 };

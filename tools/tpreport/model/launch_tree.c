@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define CHUNK_NODES 128
+#define FEW_CHILDREN 8 /* are not hashed */
 
 struct tp_launch_chunk {
     struct tp_launch_chunk *next;
@@ -18,7 +19,7 @@ void tp_launch_tree_fini(struct tp_launch_tree *tree)
         free(chunk);
     }
     free(tree->slots);
-    *tree = (struct tp_launch_tree){0};
+    *tree = (struct tp_launch_tree){.moved = tree->moved, .context = tree->context};
 }
 
 static bool more_nodes(struct tp_launch_tree *tree)
@@ -89,15 +90,37 @@ static bool same_key(const struct tp_launch_key *a, const struct tp_launch_key *
            a->scope == b->scope;
 }
 
-static struct tp_launch_node *find_child(const struct tp_launch_tree *tree,
-                                         const struct tp_launch_node *parent,
-                                         const struct tp_launch_key *key)
+static struct tp_launch_node *find_hashed(const struct tp_launch_tree *tree,
+                                          const struct tp_launch_node *parent,
+                                          const struct tp_launch_key *key)
 {
-    if (!tree->slot_count)
-        return NULL;
     struct tp_launch_node *node = tree->slots[hash_of(parent, key) & (tree->slot_count - 1)];
+
     while (node && (node->parent != parent || !same_key(&node->key, key)))
         node = node->hash_next;
+    return node;
+}
+
+/* A program does things in the same order again and again. */
+static struct tp_launch_node *find_child(const struct tp_launch_tree *tree,
+                                         struct tp_launch_node *parent,
+                                         const struct tp_launch_key *key)
+{
+    struct tp_launch_node *node = parent->hint ? parent->hint->next_sibling : NULL;
+
+    if (!parent->first_child)
+        return NULL;
+    if (!node)
+        node = parent->first_child;
+    if (!same_key(&node->key, key)) {
+        if (parent->is_hashed)
+            node = find_hashed(tree, parent, key);
+        else
+            for (node = parent->first_child; node && !same_key(&node->key, key);)
+                node = node->next_sibling;
+    }
+    if (node)
+        parent->hint = node;
     return node;
 }
 
@@ -118,17 +141,17 @@ static void take_from_slot(struct tp_launch_tree *tree, struct tp_launch_node *n
     while (*link != node)
         link = &(*link)->hash_next;
     *link = node->hash_next;
-    tree->node_count--;
+    tree->hashed_count--;
 }
 
-/* Without memory chains are longer, that is all; there is a first table or no node has a parent. */
+/* Without memory chains are longer, or children are looked for one by one. */
 static bool make_slots(struct tp_launch_tree *tree)
 {
     size_t count = tree->slot_count ? tree->slot_count * 2 : 256;
     struct tp_launch_node **old = tree->slots;
     size_t old_count = tree->slot_count;
 
-    if (tree->node_count < tree->slot_count)
+    if (tree->hashed_count < tree->slot_count)
         return true;
     struct tp_launch_node **slots = calloc(count, sizeof(*slots));
     if (!slots)
@@ -145,17 +168,53 @@ static bool make_slots(struct tp_launch_tree *tree)
     return true;
 }
 
-/* ---- merging ---- */
+static void hash_child(struct tp_launch_tree *tree, struct tp_launch_node *node)
+{
+    put_in_slot(tree, node);
+    tree->hashed_count++;
+}
 
 static void link_child(struct tp_launch_tree *tree, struct tp_launch_node *parent,
                        struct tp_launch_node *node)
 {
     node->parent = parent;
-    node->next_sibling = parent->first_child;
-    parent->first_child = node;
-    put_in_slot(tree, node);
+    node->next_sibling = NULL;
+    node->previous_sibling = parent->last_child;
+    if (parent->last_child)
+        parent->last_child->next_sibling = node;
+    else
+        parent->first_child = node;
+    parent->last_child = parent->hint = node;
     tree->node_count++;
+    if (parent->is_hashed && make_slots(tree)) {
+        hash_child(tree, node);
+    } else if (++parent->child_count > FEW_CHILDREN && !parent->is_hashed && make_slots(tree)) {
+        parent->is_hashed = true;
+        for (struct tp_launch_node *n = parent->first_child; n; n = n->next_sibling)
+            hash_child(tree, n);
+    }
 }
+
+static void unlink_child(struct tp_launch_tree *tree, struct tp_launch_node *node)
+{
+    struct tp_launch_node *parent = node->parent;
+
+    if (parent->is_hashed)
+        take_from_slot(tree, node);
+    if (node->previous_sibling)
+        node->previous_sibling->next_sibling = node->next_sibling;
+    else
+        parent->first_child = node->next_sibling;
+    if (node->next_sibling)
+        node->next_sibling->previous_sibling = node->previous_sibling;
+    else
+        parent->last_child = node->previous_sibling;
+    parent->hint = NULL;
+    parent->child_count -= !parent->is_hashed;
+    tree->node_count--;
+}
+
+/* ---- merging ---- */
 
 static void add_sums(struct tp_launch_sums *into, const struct tp_launch_sums *from)
 {
@@ -164,70 +223,53 @@ static void add_sums(struct tp_launch_sums *into, const struct tp_launch_sums *f
     into->memory = (int64_t)((uint64_t)into->memory + (uint64_t)from->memory);
 }
 
-/* One level of a merge: @node's sums and its reference go to @into; its children are left to the
- * caller, as a list. */
-static struct tp_launch_node *dissolve(struct tp_launch_tree *tree, struct tp_launch_node *into,
-                                       struct tp_launch_node *node)
+/* A node without children goes to @into: its sums, and who refers to it. */
+static void dissolve(struct tp_launch_tree *tree, struct tp_launch_node *into,
+                     struct tp_launch_node *node)
 {
-    struct tp_launch_node *children = node->first_child;
-
     add_sums(&into->sums, &node->sums);
     add_sums(&into->below, &node->below);
-    node->first_child = NULL;
     node->forward = tp_launch_hold(into);
+    if (node->id && node->references == 1 + node->id_count && tree->moved)
+        tree->moved(tree->context, node, into);
     tp_launch_release(tree, node);
-    return children;
 }
 
-/* Give a list of @from's children to @into. Those that it has already are dissolved in turn; what
- * is to be done waits in their own parent links, so that no depth is too deep. */
-static void move_children(struct tp_launch_tree *tree, struct tp_launch_node *into,
-                          struct tp_launch_node *children)
+/* The children of @node go to @into, and so on for those that it has already. Depth first, and the
+ * way back is the nodes' own: a node is dissolved when it has no children left. */
+static void merge(struct tp_launch_tree *tree, struct tp_launch_node *into,
+                  struct tp_launch_node *node)
 {
-    struct work {
-        struct tp_launch_node *into, *children;
-    } *stack = NULL, first = {into, children};
-    size_t depth = 0, capacity = 0;
+    struct tp_launch_node *top = node;
 
-    for (struct work work = first;;) {
-        struct tp_launch_node *child = work.children;
-        if (!child) {
-            if (!depth)
-                break;
-            work = stack[--depth];
-            continue;
-        }
-        work.children = child->next_sibling;
-        take_from_slot(tree, child);
-        struct tp_launch_node *there = find_child(tree, work.into, &child->key);
-        if (!there) {
-            link_child(tree, work.into, child);
-            continue;
-        }
-        struct tp_launch_node *below = dissolve(tree, there, child);
-        if (!below)
-            continue;
-        if (depth == capacity) {
-            struct work *grown = realloc(stack, (capacity * 2 + 8) * sizeof(*stack));
-            tree->failed |= !grown;
-            if (!grown)
+    for (;;) {
+        struct tp_launch_node *child = node->first_child;
+        if (child) {
+            struct tp_launch_node *there = find_child(tree, into, &child->key);
+            if (there) {
+                into = there;
+                node = child;
                 continue;
-            stack = grown;
-            capacity = capacity * 2 + 8;
+            }
+            unlink_child(tree, child);
+            link_child(tree, into, child);
+            continue;
         }
-        stack[depth++] = work;
-        work = (struct work){there, below};
+        struct tp_launch_node *up = node->parent;
+        if (node != top)
+            unlink_child(tree, node);
+        dissolve(tree, into, node);
+        if (node == top)
+            return;
+        node = up;
+        into = into->parent;
     }
-    free(stack);
 }
 
 void tp_launch_fold(struct tp_launch_tree *tree, struct tp_launch_node *into,
                     struct tp_launch_node *node)
 {
-    struct tp_launch_node *children = dissolve(tree, into, node);
-
-    if (children)
-        move_children(tree, into, children);
+    merge(tree, into, node);
 }
 
 void tp_launch_adopt(struct tp_launch_tree *tree, struct tp_launch_node *parent,
@@ -236,11 +278,9 @@ void tp_launch_adopt(struct tp_launch_tree *tree, struct tp_launch_node *parent,
     struct tp_launch_node *there = find_child(tree, parent, &node->key);
 
     if (there)
-        tp_launch_fold(tree, there, node);
-    else if (make_slots(tree))
-        link_child(tree, parent, node);
+        merge(tree, there, node);
     else
-        tp_launch_fold(tree, parent, node);
+        link_child(tree, parent, node);
 }
 
 struct tp_launch_node *tp_launch_child(struct tp_launch_tree *tree, struct tp_launch_node *parent,
@@ -248,7 +288,7 @@ struct tp_launch_node *tp_launch_child(struct tp_launch_tree *tree, struct tp_la
 {
     struct tp_launch_node *node = find_child(tree, parent, key);
 
-    if (node || !make_slots(tree))
+    if (node)
         return node;
     node = tp_launch_open(tree, key);
     if (node)
@@ -285,13 +325,9 @@ static int tell_below(struct tp_launch_tree *tree, struct tp_launch_node *top, t
 
     while (node != top && !result) {
         struct tp_launch_node *next = node->next_sibling, *parent = node->parent;
-        struct tp_launch_node **kept = &parent->first_child;
         result = tell_node(node, tell, context);
         if (!node->first_child && node->references == 1) {
-            take_from_slot(tree, node);
-            while (*kept != node)
-                kept = &(*kept)->next_sibling;
-            *kept = next;
+            unlink_child(tree, node);
             tp_launch_release(tree, node);
         }
         node = next ? deepest_first(next) : parent;

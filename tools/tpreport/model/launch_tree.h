@@ -35,21 +35,28 @@ struct tp_launch_node {
     struct tp_launch_key key;
     struct tp_launch_sums sums;
     struct tp_launch_sums below; /* of ranges below that were told already */
-    struct tp_launch_node *parent, *first_child, *next_sibling;
-    struct tp_launch_node *hash_next; /* among nodes that have a parent */
+    struct tp_launch_node *parent, *first_child, *last_child, *next_sibling, *previous_sibling;
+    struct tp_launch_node *hint;      /* the child that was found last */
+    struct tp_launch_node *hash_next; /* among the children of a node that has many */
     struct tp_launch_node *forward;   /* merged into this one */
-    uint32_t references;
+    uint32_t references, child_count;
+    uint32_t id, id_count; /* calls with ids in a row: who alone refers to it; 0 nobody */
+    bool is_hashed;        /* its children are */
 };
 
 /* Start from zeros. */
 struct tp_launch_tree {
     struct tp_launch_node root;
     struct tp_launch_node **slots; /* (parent, key) to node, chained */
-    size_t slot_count, node_count; /* nodes with a parent */
-    size_t limit;                  /* so many were left when it was told last */
+    size_t slot_count, hashed_count;
+    size_t node_count; /* nodes with a parent */
+    /* a node is merged into another one: may the references of its ids move? NULL: never */
+    void (*moved)(void *context, struct tp_launch_node *from, struct tp_launch_node *to);
+    void *context;
+    size_t limit; /* so many were left when it was told last */
     struct tp_launch_node *spare;
     struct tp_launch_chunk *chunks;
-    bool failed; /* out of memory: sums are short */
+    bool failed; /* the owner's: out of memory */
 };
 
 /** tp_launch_tree_fini - frees all nodes, whoever refers to them */

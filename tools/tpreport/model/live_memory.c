@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/hash.h"
+
 static size_t place_of(const struct tp_live_memory *live, uint64_t space, uint64_t address)
 {
-    uint64_t hash = (address ^ space * UINT64_C(0xd6e8feb86659fd93)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t key[] = {address, space};
 
-    return (size_t)(hash ^ hash >> 32) & (live->slot_count - 1);
+    return (size_t)tp_hash_bytes(live->seed, key, sizeof(key)) & (live->slot_count - 1);
 }
 
 static size_t find(const struct tp_live_memory *live, uint64_t space, uint64_t address)
@@ -24,7 +26,8 @@ static size_t find(const struct tp_live_memory *live, uint64_t space, uint64_t a
 static int grow(struct tp_live_memory *live)
 {
     struct tp_live_memory larger = {.slot_count = live->slot_count ? live->slot_count * 2 : 64,
-                                    .count = live->count};
+                                    .count = live->count,
+                                    .seed = tp_hash_seed()};
 
     larger.slots = calloc(larger.slot_count, sizeof(*larger.slots));
     if (!larger.slots)

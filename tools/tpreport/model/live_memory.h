@@ -19,6 +19,7 @@ struct tp_live_block {
 struct tp_live_memory {
     struct tp_live_block *slots; /* open addressing */
     size_t slot_count, count;
+    uint64_t seed;
 };
 
 /**

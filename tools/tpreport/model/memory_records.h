@@ -12,6 +12,7 @@ struct tp_memory_record {
     int64_t start_ns;
     int64_t bytes; /* freed: negative */
     int64_t thread;
+    int32_t device_index;
     uint8_t device_type; /* enum tp_device_type: of the memory */
 };
 

@@ -112,6 +112,7 @@ static int add_memory(struct tp_memory_records *memory, const struct tp_raw_reco
                                              .start_ns = record->start_ns,
                                              .bytes = record->bytes,
                                              .thread = record->start_thread,
+                                             .device_index = record->device_index,
                                              .device_type = record->device_type,
                                          });
 }
@@ -187,24 +188,33 @@ static void fill_event(struct tp_function_event *event, const struct tp_raw_reco
         event->flags |= TP_EVENT_NO_LAUNCH; /* until it is found */
 }
 
+int tp_raw_records_append(struct tp_raw_records *records, const struct tp_function_event *event,
+                          int64_t linked_id, const struct tp_event_details *details)
+{
+    struct tp_event_list *list = records->list;
+    int result = reserve_linked(records);
+
+    if (!result)
+        result = tp_event_list_append(list, event);
+    if (result < 0)
+        return result;
+    records->linked_ids[list->count - 1 - records->first] = linked_id;
+    if (list->keeps_details && details)
+        list->details[list->count - 1] = *details;
+    return 0;
+}
+
 static int add_event(struct tp_raw_records *records, const struct tp_raw_record *record,
                      const struct tp_name *name)
 {
-    struct tp_event_list *list = records->list;
     struct tp_function_event event;
 
     fill_event(&event, record, name);
     int result = find_kept_stack(records, record->stack, &event.stack);
     if (!result)
-        result = reserve_linked(records);
-    if (!result)
-        result = tp_event_list_append(list, &event);
-    if (result < 0)
-        return result;
-    records->linked_ids[list->count - 1 - records->first] = record->linked_correlation_id;
-    if (list->keeps_details && record->details)
-        list->details[list->count - 1] = *record->details;
-    return add_measured(records, record);
+        result =
+            tp_raw_records_append(records, &event, record->linked_correlation_id, record->details);
+    return result ? result : add_measured(records, record);
 }
 
 int tp_raw_records_add(struct tp_raw_records *records, const struct tp_raw_record *record,

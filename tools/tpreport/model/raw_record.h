@@ -81,6 +81,14 @@ int tp_raw_records_add(struct tp_raw_records *records, const struct tp_raw_recor
                        struct tp_diag *diag);
 
 /**
+ * tp_raw_records_append - an event as it is, for a list that is not post-processed
+ * @details: NULL: none known
+ * Return: 0 or negative.
+ */
+int tp_raw_records_append(struct tp_raw_records *records, const struct tp_function_event *event,
+                          int64_t linked_id, const struct tp_event_details *details);
+
+/**
  * tp_raw_records_set_stack - give an event a stack, less the profiler's own frames
  * @event: its index in the list
  * Return: 0 or negative.

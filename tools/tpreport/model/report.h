@@ -6,6 +6,7 @@
 #include "model/buffer.h"
 #include "model/event_list.h"
 
+struct tp_gpu_report;
 struct tp_kernel_report;
 struct tp_work_source;
 struct tp_alloc_report;
@@ -23,6 +24,7 @@ struct tp_report {
     bool profile_memory;
     bool with_flops;
     const struct tp_buffer *recording;      /* JSON about where it is from; NULL: nothing */
+    const struct tp_gpu_report *gpu;        /* of the gpu command */
     const struct tp_kernel_report *kernels; /* of the kernels command; else these two are NULL */
     struct tp_work_source *work;
     const struct tp_alloc_report *memory; /* of the memory command; else NULL */

@@ -150,11 +150,8 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     if (__builtin_expect(stream->config.window_count != 0, 0) && !frame->hidden)
         frame->hidden = !tp_stream_in_windows(stream->config.windows, stream->config.window_count,
                                               range->start_ns);
-    if (!frame->hidden) {
+    if (!frame->hidden)
         put_on_top(stream, frame);
-        if (stream->config.watcher)
-            stream->config.watcher->begun(stream->config.context, range);
-    }
     stream->depth++;
     if (kind == TP_EVENT_OP_BEGIN && record[7] >> 8 & 1)
         stream->counts.without_details++;
@@ -261,6 +258,15 @@ int tp_stream_add_call(struct tp_stream *stream)
     return top->has_held ? let_go(stream, top) : 0;
 }
 
+uint64_t tp_stream_last_open(const struct tp_stream *stream, int64_t ns)
+{
+    const struct tp_stream_frame *frame = stream->top;
+
+    while (frame && frame->range.start_ns > ns)
+        frame = frame->below;
+    return frame ? frame->range.sequence : 0;
+}
+
 bool tp_stream_find(struct tp_stream *stream, uint64_t sequence,
                     const struct tp_stream_range **ret_range, void ***ret_note)
 {
@@ -337,6 +343,10 @@ static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned 
         stream->device_bytes = (int64_t)((uint64_t)stream->device_bytes + record[5]);
         stream->counts.device_memory++;
         wanted = !stream->top;
+        int error =
+            stream->config.cuda ? stream->config.cuda(stream->config.context, record, ticks) : 0;
+        if (error)
+            return error;
     }
     if (!wanted || !stream->config.point)
         return 0;

@@ -91,8 +91,8 @@ struct tp_stream_config {
     /* records of the kinds ASYNC_BEGIN and ASYNC_END, MEMORY outside of all ranges; NULL: nobody
      * wants them */
     int (*point)(void *context, const uint64_t *record, int64_t ns, uint64_t sequence);
-    /* records of CUDA that are no ranges, and of single allocations, by their ticks; NULL: nobody
-     * wants them */
+    /* records of CUDA that are no ranges, MEMORY of a device, and of single allocations, by their
+     * ticks; NULL: nobody wants them */
     int (*cuda)(void *context, const uint64_t *record, uint64_t ticks);
     int (*alloc)(void *context, const uint64_t *record, uint64_t ticks);
     const struct tp_stream_watcher *watcher; /* NULL: nobody watches */
@@ -101,9 +101,7 @@ struct tp_stream_config {
 /* Who keeps a note with ranges that are open (tp_stream_top), and follows what becomes of ranges.
  * Called with the config's context. */
 struct tp_stream_watcher {
-    /* a range that is not hidden begins; its end, its parent and sums are not known yet */
-    void (*begun)(void *context, const struct tp_stream_range *range);
-    /* it has ended, and its parent is known */
+    /* a range has ended, and its parent is known */
     void (*ended)(void *context, const struct tp_stream_range *range);
     /* it turned out to be the same as its parent */
     void (*folded)(void *context, const struct tp_stream_range *range,
@@ -192,6 +190,9 @@ bool tp_stream_top(const struct tp_stream *stream, const struct tp_stream_range 
 /** tp_stream_add_call - the innermost range has a child that is no range: it is not the same as an
  * only child of its name. Return: 0 or what a callback returned. */
 int tp_stream_add_call(struct tp_stream *stream);
+
+/** tp_stream_last_open - number of the innermost open range that began by then; 0 none */
+uint64_t tp_stream_last_open(const struct tp_stream *stream, int64_t ns);
 
 /**
  * tp_stream_find - the range with a number, if it is open or its parent is and may turn out to be

@@ -79,8 +79,31 @@ static void fill_work(const struct tp_event_list *list, const struct tp_function
         .end_ns = tp_work_ns(tp_event_get(event, TP_EVENT_END)),
         .device = event->device_index,
         .stream = event->device_resource_id,
+        .occupancy = -1,
         .event = event,
     };
+    const struct tp_event_launch *launch =
+        event->device_type == TP_DEVICE_CPU && !(event->flags & TP_EVENT_CALL)
+            ? NULL
+            : tp_event_list_launch(list, (uint32_t)(event - list->events));
+    if (launch) {
+        ret_work->launched = launch->kernel;
+        ret_work->geometry = launch->geometry;
+        ret_work->occupancy = launch->occupancy;
+    }
+}
+
+/* A kernel of which nothing but its launch is known. */
+static int take_launched(const struct tp_work *call, struct tp_work_sink *sink)
+{
+    struct tp_work kernel = {.kind = TP_WORK_KERNEL,
+                             .name = call->launched,
+                             .launched = call->launched,
+                             .geometry = call->geometry,
+                             .occupancy = -1,
+                             .event = call->event};
+
+    return sink->take(sink, &kernel);
 }
 
 int tp_work_of_list(const struct tp_event_list *list, uint32_t first, uint32_t end,
@@ -93,6 +116,8 @@ int tp_work_of_list(const struct tp_event_list *list, uint32_t first, uint32_t e
          i = tp_event_list_next(list, i + 1)) {
         fill_work(list, &list->events[i], &work);
         result = sink->take(sink, &work);
+        if (!result && work.launched != TP_STRING_NONE)
+            result = take_launched(&work, sink);
     }
     return result;
 }

@@ -46,6 +46,10 @@ struct tp_work {
     bool has_span; /* start and end are known */
     struct tp_number start_ns, end_ns;
     int64_t device, stream;
+    uint32_t launched; /* of a call, and of what it launched: a kernel that is not recorded itself;
+                          TP_STRING_NONE */
+    uint32_t geometry; /* of a launch, as an event's; TP_STRING_NONE unknown */
+    float occupancy;   /* percent; with a geometry only, below 0 unknown */
     const struct tp_function_event *event; /* where it is from a list, else NULL */
     const struct tp_work_details *details; /* NULL: nothing special */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel_columns.h"
+#include "model/geometry.h"
 #include "view/csv_line.h"
 
 static void put_name(struct tp_csv_line *line, const struct tp_report *report, uint32_t id)
@@ -13,6 +14,45 @@ static void put_name(struct tp_csv_line *line, const struct tp_report *report, u
     const struct tp_string *name = tp_strings_get(report->strings, id);
 
     tp_csv_line_field(line, name->bytes, name->size);
+}
+
+static const char *const geometry_columns[] = {"grid",
+                                               "block",
+                                               "registers",
+                                               "static_shared_bytes",
+                                               "dynamic_shared_bytes",
+                                               "local_bytes",
+                                               "occupancy_percent"};
+
+enum { GEOMETRY_COLUMNS = sizeof(geometry_columns) / sizeof(geometry_columns[0]) };
+
+static void put_three(struct tp_csv_line *line, const int64_t values[3])
+{
+    tp_csv_line_format(line, "%lldx%lldx%lld", (long long)values[0], (long long)values[1],
+                       (long long)values[2]);
+}
+
+/* Empty where launches differ or nothing is known. */
+static void put_geometry(struct tp_csv_line *line, const struct tp_report *report,
+                         const struct tp_kernel_row *row)
+{
+    const struct tp_string *json = tp_strings_get(report->strings, row->geometry);
+    struct tp_geometry g;
+
+    if (!row->geometry_varies && tp_geometry_parse(&g, json->bytes, json->size)) {
+        const int64_t numbers[] = {g.registers, g.static_shared, g.dynamic_shared, g.local};
+        put_three(line, g.grid);
+        put_three(line, g.block);
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+            tp_csv_line_format(line, "%lld", (long long)numbers[i]);
+    } else {
+        for (int i = 0; i + 1 < GEOMETRY_COLUMNS; i++)
+            tp_csv_line_text(line, "");
+    }
+    if (row->occupied_ns > 0)
+        tp_csv_line_format(line, "%.1f", row->occupancy_ns / row->occupied_ns);
+    else
+        tp_csv_line_text(line, "");
 }
 
 static void put_row(struct tp_csv_line *line, const struct tp_report *report,
@@ -27,6 +67,8 @@ static void put_row(struct tp_csv_line *line, const struct tp_report *report,
             tp_csv_line_number(line, value);
     }
     tp_csv_line_text(line, row->durations.is_rounded ? "false" : "true");
+    if (report->kernels->kernels->has_geometry)
+        put_geometry(line, report, row);
     tp_csv_line_end(line);
 }
 
@@ -41,6 +83,8 @@ int tp_kernels_write_csv(const struct tp_report *report, const struct tp_view_op
     for (int id = 0; id < TP_KERNEL_COLUMNS; id++)
         tp_csv_line_text(&line, tp_kernel_column_get(id)->name);
     tp_csv_line_text(&line, "median_is_exact");
+    for (int i = 0; report->kernels->kernels->has_geometry && i < GEOMETRY_COLUMNS; i++)
+        tp_csv_line_text(&line, geometry_columns[i]);
     tp_csv_line_end(&line);
     for (uint32_t i = 0; rows && i < rows->count && i != limit; i++)
         put_row(&line, report, &rows->items[i]);

@@ -3,6 +3,7 @@
 #include "view/view.h"
 
 #include "kernel_columns.h"
+#include "model/geometry.h"
 #include "model/python_text.h"
 
 static void put_key(struct tp_buffer *out, const char *key)
@@ -67,6 +68,34 @@ static void put_head(struct tp_buffer *out, const struct tp_kernel_report *repor
     tp_buffer_string(out, "},\n\"rows\": [");
 }
 
+/* "grid": [4, 1, 1], ...; null where launches differ or nothing is known. */
+static void put_geometry(struct tp_buffer *out, const struct tp_report *report,
+                         const struct tp_kernel_row *row)
+{
+    const struct tp_string *json = tp_strings_get(report->strings, row->geometry);
+    struct tp_geometry g;
+
+    if (row->occupied_ns > 0)
+        tp_buffer_format(out, ", \"occupancy_percent\": %.1f",
+                         row->occupancy_ns / row->occupied_ns);
+    else
+        tp_buffer_string(out, ", \"occupancy_percent\": null");
+    tp_buffer_format(
+        out, ", \"geometry_varies\": %s, \"geometry\": ", row->geometry_varies ? "true" : "false");
+    if (row->geometry_varies || !tp_geometry_parse(&g, json->bytes, json->size)) {
+        tp_buffer_string(out, "null");
+        return;
+    }
+    tp_buffer_format(out,
+                     "{\"grid\": [%lld, %lld, %lld], \"block\": [%lld, %lld, %lld], "
+                     "\"registers\": %lld, \"static_shared_bytes\": %lld, "
+                     "\"dynamic_shared_bytes\": %lld, \"local_bytes\": %lld}",
+                     (long long)g.grid[0], (long long)g.grid[1], (long long)g.grid[2],
+                     (long long)g.block[0], (long long)g.block[1], (long long)g.block[2],
+                     (long long)g.registers, (long long)g.static_shared,
+                     (long long)g.dynamic_shared, (long long)g.local);
+}
+
 static void put_row(struct tp_buffer *out, const struct tp_report *report,
                     const struct tp_kernel_row *row)
 {
@@ -83,8 +112,28 @@ static void put_row(struct tp_buffer *out, const struct tp_report *report,
             tp_format_json_number(out, value);
         }
     }
-    tp_buffer_format(out, ", \"median_is_exact\": %s, \"names\": %u}",
+    tp_buffer_format(out, ", \"median_is_exact\": %s, \"names\": %u",
                      row->durations.is_rounded ? "false" : "true", row->name_count);
+    if (report->kernels->kernels->has_geometry)
+        put_geometry(out, report, row);
+    tp_buffer_char(out, '}');
+}
+
+/* Kernels whose times are not known, where there are any. */
+static void put_launches(struct tp_buffer *out, const struct tp_report *report)
+{
+    const struct tp_kernel_rows *rows = &report->kernels->kernels->launches;
+
+    if (!rows->count)
+        return;
+    tp_buffer_string(out, ",\n\"launches_without_time\": [");
+    for (uint32_t i = 0; i < rows->count; i++) {
+        const struct tp_string *name = tp_strings_get(report->strings, rows->items[i].name);
+        tp_buffer_string(out, i ? ",\n{\"name\": " : "\n{\"name\": ");
+        tp_json_string(out, name->bytes, name->size);
+        tp_buffer_format(out, ", \"count\": %llu}", (unsigned long long)rows->items[i].launches);
+    }
+    tp_buffer_string(out, "\n]");
 }
 
 int tp_kernels_write_json(const struct tp_report *report, const struct tp_view_options *options,
@@ -102,7 +151,9 @@ int tp_kernels_write_json(const struct tp_report *report, const struct tp_view_o
         tp_output_buffer(output, &line);
         tp_buffer_reset(&line);
     }
-    tp_buffer_string(&line, "\n]}\n");
+    tp_buffer_string(&line, "\n]");
+    put_launches(&line, report);
+    tp_buffer_string(&line, "}\n");
     tp_output_buffer(output, &line);
     tp_buffer_fini(&line);
     return 0;

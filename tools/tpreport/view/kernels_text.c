@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "kernel_columns.h"
+#include "model/geometry.h"
 
 enum { FIXED_WIDTH = 12, EXTRA_WIDTH = 4, DEFAULT_ROWS = 100 };
 
@@ -113,6 +114,31 @@ static void put_row(struct kernels_text *t, const struct tp_kernel_row *row)
     tp_buffer_char(&t->out, '\n');
 }
 
+/* Below the row, when asked for. */
+static void put_geometry(struct kernels_text *t, const struct tp_kernel_row *row)
+{
+    const struct tp_string *json = tp_strings_get(t->report->strings, row->geometry);
+    struct tp_geometry g;
+
+    if (!tp_geometry_parse(&g, json->bytes, json->size))
+        return;
+    tp_buffer_format(&t->out, "    %sgrid %lldx%lldx%lld, block %lldx%lldx%lld",
+                     row->geometry_varies ? "varies; first: " : "", (long long)g.grid[0],
+                     (long long)g.grid[1], (long long)g.grid[2], (long long)g.block[0],
+                     (long long)g.block[1], (long long)g.block[2]);
+    if (g.registers >= 0)
+        tp_buffer_format(&t->out, ", %lld registers", (long long)g.registers);
+    if (g.static_shared >= 0 && g.dynamic_shared >= 0)
+        tp_buffer_format(&t->out, ", %lld + %lld B shared", (long long)g.static_shared,
+                         (long long)g.dynamic_shared);
+    if (g.local > 0)
+        tp_buffer_format(&t->out, ", %lld B local", (long long)g.local);
+    if (row->occupied_ns > 0)
+        tp_buffer_format(&t->out, ", estimated occupancy %.1f%%",
+                         row->occupancy_ns / row->occupied_ns);
+    tp_buffer_char(&t->out, '\n');
+}
+
 static void put_header(struct kernels_text *t)
 {
     put_rule(t, '=');
@@ -132,8 +158,11 @@ static void put_table(struct kernels_text *t)
     put_rule(t, '-');
     put_headings(t);
     put_rule(t, '-');
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         put_row(t, &rows->items[i]);
+        if (t->options->geometry)
+            put_geometry(t, &rows->items[i]);
+    }
     put_rule(t, '-');
     if (count < rows->count)
         tp_buffer_format(&t->out, "%u more row%s (--row-limit)\n", rows->count - count,
@@ -234,6 +263,21 @@ static void put_skipped(struct kernels_text *t)
     tp_buffer_char(&t->out, '\n');
 }
 
+static void put_launches(struct kernels_text *t)
+{
+    const struct tp_kernel_rows *rows = &t->report->kernels->kernels->launches;
+    int64_t limit = t->options->row_limit_given ? t->options->row_limit : DEFAULT_ROWS;
+
+    if (rows->count)
+        tp_buffer_string(&t->out, "Launches of kernels whose time is not known:\n");
+    for (uint32_t i = 0; i < rows->count && i != limit; i++) {
+        tp_buffer_format(&t->out, "%12llu  ", (unsigned long long)rows->items[i].launches);
+        format_name(t, rows->items[i].name);
+        put_cell(t, 0);
+        tp_buffer_char(&t->out, '\n');
+    }
+}
+
 int tp_kernels_write_text(const struct tp_report *report, const struct tp_view_options *options,
                           struct tp_output *output, struct tp_diag *diag)
 {
@@ -250,6 +294,7 @@ int tp_kernels_write_text(const struct tp_report *report, const struct tp_view_o
     put_host_total(&t);
     put_elapsed(&t);
     put_skipped(&t);
+    put_launches(&t);
     if (kernels->repeat > 1)
         tp_buffer_format(&t.out, "Repeats: %u\n", kernels->repeat);
     tp_output_buffer(output, &t.out);

@@ -16,6 +16,7 @@ enum tp_view_subject {
     TP_VIEW_TREE_COMPACT,
     TP_VIEW_TRACE,
     TP_VIEW_STACKS,
+    TP_VIEW_GPU,
     TP_VIEW_KERNELS,     /* the kernels report; its formats are these and those of the next three */
     TP_VIEW_CALLS,       /* the same about calls of the device's runtime */
     TP_VIEW_KERNEL_WORK, /* single kernels */
@@ -31,6 +32,7 @@ struct tp_view_options {
     uint32_t max_src_width;
     const char *header; /* NULL: none */
     bool top_level_events_only;
+    bool geometry; /* of kernels: of their launches, below each row of a text table */
     enum tp_time_unit time_unit;
     enum tp_measure metric; /* of stacks */
 };

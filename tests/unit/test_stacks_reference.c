@@ -40,6 +40,6 @@ START_TEST(every_device_metric_is_self_device_time)
 }
 END_TEST
 
-RUN_TESTS("folded", frames_are_outermost_first_with_separators_replaced,
+RUN_TESTS("stacks_reference", frames_are_outermost_first_with_separators_replaced,
           small_and_stackless_events_are_left_out, equal_stacks_are_not_merged_but_for_averages,
           every_device_metric_is_self_device_time)

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Graphs, pools, and the driver's own interface: cuda_more SCENARIO [COUNT], as cuda_calls. */
+#include "cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tpagent.h"
+
+#define PAGE ((size_t)2 << 20)
+
+struct allocation { /* CUmemAllocationProp */
+    unsigned type, handles;
+    struct {
+        unsigned type;
+        int id;
+    } location;
+    uint64_t rest[4];
+};
+
+KERNEL(scale, "_Z5scalePff")
+KERNEL(sum, "_Z3sumPKfPf")
+
+static void check(int error, const char *what)
+{
+    if (!error)
+        return;
+    fprintf(stderr, "cuda_more: %s: %d\n", what, error);
+    exit(1);
+}
+
+#define CHECK(call) check(call, #call)
+
+static void launch_scale(void *stream)
+{
+    CHECK(cudaLaunchKernel((const void *)(uintptr_t)scale, (struct dim3){64, 2, 1},
+                           (struct dim3){256, 1, 1}, NULL, 128, stream));
+}
+
+/* Captured once, launched often: two kernels and a memset in each launch. */
+static void graph(int count)
+{
+    void *stream, *captured, *exec, *memory;
+
+    CHECK(cudaMalloc(&memory, 4096));
+    CHECK(cudaStreamCreateWithFlags(&stream, 1));
+    CHECK(cudaStreamBeginCapture(stream, 0));
+    tpagent_begin("forward");
+    launch_scale(stream);
+    tpagent_end();
+    tpagent_begin("loss");
+    CHECK(launch_as_nvcc(sum, 1, 32, stream));
+    CHECK(cudaMemsetAsync(memory, 0, 4096, stream));
+    tpagent_end();
+    CHECK(cudaStreamEndCapture(stream, &captured));
+    CHECK(cudaGraphInstantiate(&exec, captured, 0));
+    tpagent_begin("replay");
+    for (int i = 0; i < count; i++)
+        CHECK(cudaGraphLaunch(exec, stream));
+    tpagent_end();
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(captured));
+    CHECK(cudaFree(memory));
+}
+
+static void pools(int count)
+{
+    void *memory, *stream, *pool, *registered = malloc(10000);
+
+    CHECK(cudaStreamCreateWithFlags(&stream, 1));
+    CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    for (int i = 0; i < count; i++) {
+        CHECK(cudaMallocAsync(&memory, 1000, stream));
+        CHECK(cudaMemsetAsync(memory, 0, 1000, stream));
+        CHECK(cudaFreeAsync(memory, stream));
+    }
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaMemPoolTrimTo(pool, 0));
+    CHECK(cudaHostRegister(registered, 10000, 0));
+    CHECK(cudaHostUnregister(registered));
+    free(registered);
+}
+
+static void driver(int count)
+{
+    struct allocation where = {.type = 1, .location = {1, 0}};
+    void *context, *module, *function;
+    uint64_t memory, address, handle;
+    int device;
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuCtxCreate_v2(&context, 0, device));
+    CHECK(cuModuleLoadData(&module, "image"));
+    CHECK(cuModuleGetFunction(&function, module, "triton_poi_fused_add_0"));
+    CHECK(cuMemAlloc_v2(&memory, 5000));
+    tpagent_begin("driver");
+    for (int i = 0; i < count; i++)
+        CHECK(cuLaunchKernel(function, 10, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL));
+    tpagent_end();
+    CHECK(cuCtxSynchronize());
+    CHECK(cuMemFree_v2(memory));
+    CHECK(cuMemAddressReserve(&address, 2 * PAGE, 0, 0, 0));
+    CHECK(cuMemCreate(&handle, 2 * PAGE, &where, 0));
+    CHECK(cuMemMap(address, 2 * PAGE, 0, handle, 0));
+    CHECK(cuMemUnmap(address, 2 * PAGE));
+    CHECK(cuMemRelease(handle));
+    CHECK(cuMemAddressFree(address, 2 * PAGE));
+    CHECK(cuModuleUnload(module));
+}
+
+/* Another module at the address of the first one: its kernel is another kernel. */
+static void modules(int count)
+{
+    void *context, *module, *function;
+    int device;
+    char name[32];
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuCtxCreate_v2(&context, 0, device));
+    for (int i = 0; i < count; i++) {
+        CHECK(cuModuleLoadData(&module, "image"));
+        snprintf(name, sizeof(name), "jit_kernel_%d", i);
+        CHECK(cuModuleGetFunction(&function, module, name));
+        CHECK(cuLaunchKernel(function, 10, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL));
+        CHECK(cuCtxSynchronize());
+        CHECK(cuModuleUnload(module));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(int);
+    } scenarios[] = {{"graph", graph}, {"pools", pools}, {"driver", driver}, {"modules", modules}};
+
+    for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+        if (!strcmp(argv[1], scenarios[i].name)) {
+            scenarios[i].run(argc > 2 ? atoi(argv[2]) : 10);
+            return 0;
+        }
+    fprintf(stderr, "cuda_more: which scenario?\n");
+    return 2;
+}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Programs on the simulated CUDA under the agent, and what their recordings hold."""
+
+import collections
+import glob
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../decoder"))
+import tap  # noqa: E402
+import tptrace  # noqa: E402
+
+SIMCUDA = os.environ["SIMCUDA"]
+PROGRAMS = os.environ["CUDA_PROGRAMS"]
+LOST = ("dropped", "no_room", "no_time", "invalid", "buffers")
+NAMES = {"name", "kernel", "geometry", "source"}
+
+
+class Event(dict):
+    """A record: its columns, its kind, its track; `inside` names the ranges open around it."""
+
+    __getattr__ = dict.__getitem__
+
+
+class Process:
+    def __init__(self, directory):
+        if not os.path.exists(os.path.join(directory, "names.tpn")):  # it never had an event
+            with open(os.path.join(directory, "meta.jsonl")) as file:
+                self.meta, self.events = [json.loads(line) for line in file], []
+            return
+        self.decoded = tptrace.Process(directory)
+        self.meta = self.decoded.meta
+        self.events = []
+        opened = collections.defaultdict(list)
+        for track, record in self.decoded.records():
+            name = record.kind.name
+            event = Event(record.values, what=name, track=track, ticks=record.ticks)
+            for key in NAMES & set(event):
+                event[key] = self.decoded.name(event[key]) if event[key] else None
+            event["inside"] = tuple(opened[track])
+            if name == "api_begin":
+                opened[track].append(event["name"])
+            elif name == "api_end":
+                opened[track].pop()
+            self.events.append(event)
+        tap.equal(self.decoded.damage, [], "damage")
+
+    def all(self, what, **having):
+        return [
+            e for e in self.events if e.what == what and all(e[k] == v for k, v in having.items())
+        ]
+
+    def lines(self, what):
+        return [line for line in self.meta if line["t"] == what]
+
+    def line(self, what):
+        """The last one counts."""
+        found = self.lines(what)
+        return found[-1] if found else None
+
+
+class Run:
+    def __init__(self, code, out, err, processes):
+        self.code, self.out, self.err, self.processes = code, out, err, processes
+
+    @property
+    def only(self):
+        tap.equal(len(self.processes), 1, "processes")
+        return self.processes[0]
+
+
+def libraries(version="13"):
+    return os.path.join(SIMCUDA, "driver") + ":" + os.path.join(SIMCUDA, version)
+
+
+def environment(out, version="13", **variables):
+    variables.setdefault("SIMCUDA_CLOCK", "virtual")
+    variables.setdefault("LD_LIBRARY_PATH", libraries(version))
+    given = {k: v for k, v in variables.items() if v is not None}
+    return tap.recorded_environment(out, **given)
+
+
+def run(command, version="13", timeout=120, code=0, **variables):
+    with tap.folder() as out:
+        done = tap.run(command, environment(out, version, **variables), timeout=timeout)
+        if code is not None and done.returncode != code:
+            raise AssertionError(f"status {done.returncode}: {done.stderr.decode()}")
+        folders = sorted(glob.glob(os.path.join(out, "tpagent-*/*/*/meta.jsonl")))
+        found = [Process(os.path.dirname(path)) for path in folders]
+        return Run(done.returncode, done.stdout.decode(), done.stderr.decode(), found)
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def calls(scenario, count=10, **more):
+    return run([program("cuda_calls"), scenario, str(count)], **more)
+
+
+def more(scenario, count=10, **variables):
+    return run([program("cuda_more"), scenario, str(count)], **variables)
+
+
+def length(event):
+    return event.end - event.start
+
+
+def counts(events, *keys):
+    return collections.Counter(
+        tuple(e[k] for k in keys) if len(keys) > 1 else e[keys[0]] for e in events
+    )
+
+
+def nothing_lost(process):
+    lost = process.line("cuda_lost")
+    tap.equal([lost[k] for k in LOST], [0] * 5, "losses")
+    tap.equal(lost["unknown"], {}, "unknown kinds")
+    tap.equal(process.lines("drop"), [], "drop lines")
+
+
+def api_names(process):
+    """Of either way."""
+    return counts(process.all("cuda_api") + process.all("cuda_begin"), "name")
+
+
+class Chosen(tap.Tap):
+    """With words on the command line: only the claims that hold one of them."""
+
+    def check(self, name, function, *arguments, **named):
+        if not sys.argv[1:] or any(word in name for word in sys.argv[1:]):
+            super().check(name, function, *arguments, **named)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ * churn sequence THREADS RANGES: one thread after the other, each of which makes RANGES ranges
+ * churn together THREADS RANGES: all at once
+ * churn names NAMES: so many ranges of different names
+ * Prints the calls that were made, then its memory half-way (of names: after a tenth) and at the
+ * end: resident (without files) and mapped KiB, mappings. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tpagent.h"
+
+static long range_count;
+static pthread_barrier_t barrier;
+
+static void *work(void *argument)
+{
+    if (argument)
+        pthread_barrier_wait(&barrier);
+    for (long i = 0; i < range_count; i++) {
+        tpagent_begin("range");
+        tpagent_end();
+    }
+    if (argument)
+        pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+static long value_of(const char *key)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    long value = -1;
+
+    while (file && fgets(line, sizeof(line), file))
+        if (!strncmp(line, key, strlen(key)))
+            value = atol(line + strlen(key));
+    fclose(file);
+    return value;
+}
+
+static long count_mappings(void)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    long lines = 0;
+
+    for (int c; (c = fgetc(file)) != EOF;)
+        lines += c == '\n';
+    fclose(file);
+    return lines;
+}
+
+static void print_memory(void)
+{
+    printf("%ld %ld %ld\n", value_of("RssAnon:"), value_of("VmSize:"), count_mappings());
+}
+
+static void one_by_one(long count)
+{
+    pthread_t thread;
+
+    for (long i = 0; i < count; i++) {
+        if (i == count / 2)
+            print_memory();
+        if (pthread_create(&thread, NULL, work, NULL))
+            exit(3);
+        pthread_join(thread, NULL);
+    }
+}
+
+static void all_at_once(long count)
+{
+    pthread_t *threads = calloc((size_t)count, sizeof(*threads));
+    pthread_attr_t attributes;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 64 << 10);
+    pthread_barrier_init(&barrier, NULL, (unsigned)count);
+    for (long i = 0; i < count; i++)
+        if (pthread_create(&threads[i], &attributes, work, &barrier))
+            exit(3);
+    print_memory();
+    for (long i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+}
+
+static void many_names(long count)
+{
+    char name[32];
+
+    for (long i = 0; i < count; i++) {
+        if (i == count / 10)
+            print_memory();
+        snprintf(name, sizeof(name), "name %ld", i);
+        tpagent_begin(name);
+        tpagent_end();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 2 ? argv[1] : "";
+    long count = argc > 2 ? atol(argv[2]) : 0;
+
+    range_count = argc > 3 ? atol(argv[3]) : 1;
+    printf("%ld\n", 2 * count * range_count);
+    if (!strcmp(how, "sequence"))
+        one_by_one(count);
+    else if (!strcmp(how, "together"))
+        all_at_once(count);
+    else if (!strcmp(how, "names"))
+        many_names(count);
+    else
+        return 2;
+    print_memory();
+    return 0;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT
+ * A pprof profile: a sample for each path, with all its values at once; gzip, as that tool's own.
+ * The message is small, for equal paths are one: it is built whole. */
+#include <errno.h>
+#include <profile.pb-c.h> /* made from profile.proto */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/call_paths.h"
+#include "model/trace_rows.h"
+#include "view/view.h"
+
+enum { SAMPLE_TYPES = 5, LABELS = 4 };
+
+static const struct sample_type {
+    const char *type, *unit;
+    enum tp_path_value value;
+    enum tp_measure metric; /* whose choice makes it the one shown first */
+} types[SAMPLE_TYPES] = {
+    {"cpu", "nanoseconds", TP_PATH_SELF_CPU_NS, TP_MEASURE_SELF_CPU_TIME},
+    {"device", "nanoseconds", TP_PATH_DEVICE_NS, TP_MEASURE_SELF_DEVICE_TIME},
+    {"inuse_space", "bytes", TP_PATH_HOST_BYTES, TP_MEASURE_SELF_CPU_MEMORY},
+    {"device_inuse_space", "bytes", TP_PATH_DEVICE_BYTES, TP_MEASURE_SELF_DEVICE_MEMORY},
+    {"calls", "count", TP_PATH_COUNT, TP_MEASURE_COUNT},
+};
+
+/* Everything that the message points to. Blocks are freed together. */
+struct pprof {
+    const struct tp_report *report;
+    const struct tp_call_paths *paths;
+    Tp__Pprof__Profile profile;
+    struct tp_strings strings; /* of the profile: its table is these without the first */
+    void **blocks;
+    size_t block_count, block_capacity;
+    bool failed;
+};
+
+static void *take(struct pprof *p, size_t count, size_t size)
+{
+    if (p->block_count == p->block_capacity) {
+        size_t capacity = p->block_capacity ? p->block_capacity * 2 : 256;
+        void **blocks = realloc(p->blocks, capacity * sizeof(*blocks));
+        if (!blocks) {
+            p->failed = true;
+            return NULL;
+        }
+        p->blocks = blocks;
+        p->block_capacity = capacity;
+    }
+    void *block = calloc(count + 1, size);
+    if (!block) {
+        p->failed = true;
+        return NULL;
+    }
+    return p->blocks[p->block_count++] = block;
+}
+
+/* Place in the string table, whose first is the empty one. */
+static int64_t put_bytes(struct pprof *p, const char *bytes, size_t size)
+{
+    uint32_t id = TP_STRING_EMPTY;
+
+    p->failed |= tp_strings_put(&p->strings, bytes, size, &id) < 0;
+    return (int64_t)id - TP_STRING_EMPTY;
+}
+
+static int64_t put_string(struct pprof *p, const char *text)
+{
+    return put_bytes(p, text, strlen(text));
+}
+
+/* ---- parts ---- */
+
+static void put_types(struct pprof *p, enum tp_measure metric)
+{
+    Tp__Pprof__ValueType *items = take(p, SAMPLE_TYPES, sizeof(*items));
+    Tp__Pprof__ValueType **list = take(p, SAMPLE_TYPES, sizeof(*list));
+
+    for (int i = 0; i < SAMPLE_TYPES && !p->failed; i++) {
+        tp__pprof__value_type__init(&items[i]);
+        items[i].type = put_string(p, types[i].type);
+        items[i].unit = put_string(p, types[i].unit);
+        list[i] = &items[i];
+        if (types[i].metric == metric || !i)
+            p->profile.default_sample_type = items[i].type;
+    }
+    p->profile.n_sample_type = SAMPLE_TYPES;
+    p->profile.sample_type = list;
+}
+
+/* A function and a location for each name, with its place from 1 as their id. */
+static void put_functions(struct pprof *p, const int64_t *names, uint32_t count)
+{
+    Tp__Pprof__Function *functions = take(p, count, sizeof(*functions));
+    Tp__Pprof__Function **function_list = take(p, count, sizeof(*function_list));
+    Tp__Pprof__Location *locations = take(p, count, sizeof(*locations));
+    Tp__Pprof__Location **location_list = take(p, count, sizeof(*location_list));
+    Tp__Pprof__Line *lines = take(p, count, sizeof(*lines));
+    Tp__Pprof__Line **line_list = take(p, count, sizeof(*line_list));
+
+    for (uint32_t i = 0; i < count && !p->failed; i++) {
+        tp__pprof__function__init(&functions[i]);
+        tp__pprof__location__init(&locations[i]);
+        tp__pprof__line__init(&lines[i]);
+        functions[i].id = locations[i].id = lines[i].function_id = (uint64_t)i + 1;
+        functions[i].name = functions[i].system_name = names[i];
+        function_list[i] = &functions[i];
+        location_list[i] = &locations[i];
+        line_list[i] = &lines[i];
+        locations[i].n_line = 1;
+        locations[i].line = &line_list[i];
+    }
+    p->profile.n_function = p->profile.n_location = count;
+    p->profile.function = function_list;
+    p->profile.location = location_list;
+}
+
+/* By path: its frame's place among the functions, from 1. */
+static uint64_t *find_functions(struct pprof *p)
+{
+    const struct tp_call_paths *paths = p->paths;
+    uint64_t *of_path = take(p, paths->count, sizeof(*of_path));
+    int64_t *names = take(p, paths->count, sizeof(*names));
+    uint32_t *of_name, count = 0;
+
+    for (uint32_t i = 0; i < paths->count && !p->failed; i++) {
+        const struct tp_string *frame = tp_call_paths_frame(paths, paths->items[i].frame);
+        of_path[i] = (uint64_t)put_bytes(p, frame->bytes, frame->size);
+    }
+    of_name = take(p, p->strings.count, sizeof(*of_name));
+    for (uint32_t i = 0; i < paths->count && !p->failed; i++) {
+        uint64_t name = of_path[i];
+        if (!of_name[name]) {
+            names[count++] = (int64_t)name;
+            of_name[name] = count;
+        }
+        of_path[i] = of_name[name];
+    }
+    if (!p->failed)
+        put_functions(p, names, count);
+    return of_path;
+}
+
+/* ---- samples ---- */
+
+static int64_t rank_of(const struct pprof *p, uint32_t source)
+{
+    static const char key[] = "\"rank\": ";
+    const struct tp_trace_context *trace = p->report->list->trace;
+
+    if (!trace || source >= trace->source_count)
+        return -1;
+    const char *info =
+        tp_strings_get(p->report->strings, trace->sources[source].distributed_info)->bytes;
+    const char *at = strstr(info, key);
+    return at ? strtoll(at + sizeof(key) - 1, NULL, 10) : -1;
+}
+
+static void put_label(struct pprof *p, Tp__Pprof__Sample *sample, const char *key, int64_t number,
+                      const struct tp_string *text)
+{
+    Tp__Pprof__Label *label = take(p, 1, sizeof(*label));
+
+    if (p->failed)
+        return;
+    tp__pprof__label__init(label);
+    label->key = put_string(p, key);
+    label->num = number;
+    if (text)
+        label->str = put_bytes(p, text->bytes, text->size);
+    sample->label[sample->n_label++] = label;
+}
+
+static void put_labels(struct pprof *p, Tp__Pprof__Sample *sample, uint32_t number)
+{
+    const struct tp_call_path *path = &p->paths->items[number];
+    int64_t rank = rank_of(p, path->source);
+
+    sample->label = take(p, LABELS, sizeof(*sample->label));
+    if (path->thread != TP_NO_PATH)
+        put_label(p, sample, "thread", 0,
+                  tp_call_paths_frame(p->paths, p->paths->items[path->thread].frame));
+    if (rank >= 0)
+        put_label(p, sample, "rank", rank, NULL);
+    if (path->step >= 0)
+        put_label(p, sample, "step", path->step, NULL);
+    if (path->device >= 0)
+        put_label(p, sample, "device", path->device, NULL);
+}
+
+static void put_sample(struct pprof *p, uint32_t number, const uint64_t *functions)
+{
+    const struct tp_call_path *items = p->paths->items;
+    Tp__Pprof__Sample *sample = take(p, 1, sizeof(*sample));
+    size_t depth = 0;
+
+    for (uint32_t at = number; at != TP_NO_PATH; at = items[at].parent)
+        depth++;
+    uint64_t *locations = take(p, depth, sizeof(*locations));
+    int64_t *values = take(p, SAMPLE_TYPES, sizeof(*values));
+    if (p->failed)
+        return;
+    tp__pprof__sample__init(sample);
+    for (uint32_t at = number; at != TP_NO_PATH; at = items[at].parent)
+        locations[sample->n_location_id++] = functions[at];
+    for (int i = 0; i < SAMPLE_TYPES; i++)
+        values[i] = items[number].values[types[i].value];
+    sample->location_id = locations;
+    sample->value = values;
+    sample->n_value = SAMPLE_TYPES;
+    put_labels(p, sample, number);
+    p->profile.sample[p->profile.n_sample++] = sample;
+}
+
+static bool has_values(const struct tp_call_path *path)
+{
+    for (int i = 0; i < SAMPLE_TYPES; i++) {
+        if (path->values[types[i].value])
+            return true;
+    }
+    return false;
+}
+
+/* ---- the whole ---- */
+
+static void put_times(struct pprof *p)
+{
+    const struct tp_event_list *list = p->report->list;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+
+    for (uint32_t i = tp_event_list_next(list, 0); i < list->count;
+         i = tp_event_list_next(list, i + 1)) {
+        int64_t start = tp_trace_ns(tp_event_get(&list->events[i], TP_EVENT_START));
+        int64_t end = tp_trace_ns(tp_event_get(&list->events[i], TP_EVENT_END));
+        first = start < first ? start : first;
+        last = end > last ? end : last;
+    }
+    p->profile.duration_nanos = last > first ? last - first : 0;
+    if (list->trace && list->trace->source_count && list->trace->sources[0].has_base)
+        p->profile.time_nanos = list->trace->sources[0].base_ns;
+}
+
+static void put_table(struct pprof *p)
+{
+    uint32_t count = p->strings.count - TP_STRING_EMPTY;
+    char **table = take(p, count, sizeof(*table));
+
+    for (uint32_t i = 0; i < count && !p->failed; i++)
+        table[i] = (char *)tp_strings_get(&p->strings, i + TP_STRING_EMPTY)->bytes;
+    p->profile.string_table = table;
+    p->profile.n_string_table = count;
+}
+
+static void build(struct pprof *p, enum tp_measure metric)
+{
+    tp__pprof__profile__init(&p->profile);
+    put_types(p, metric);
+    const uint64_t *functions = find_functions(p);
+    p->profile.sample = take(p, p->paths->count, sizeof(*p->profile.sample));
+    for (uint32_t i = 0; i < p->paths->count && !p->failed; i++) {
+        if (has_values(&p->paths->items[i]))
+            put_sample(p, i, functions);
+    }
+    put_times(p);
+    put_table(p); /* last: it is whole now */
+}
+
+static void write_packed(struct pprof *p, struct tp_output *output)
+{
+    size_t size = tp__pprof__profile__get_packed_size(&p->profile);
+    uint8_t *bytes = take(p, size, 1);
+
+    if (p->failed)
+        return;
+    tp__pprof__profile__pack(&p->profile, bytes);
+    tp_output_compress(output);
+    tp_output_bytes(output, bytes, size);
+}
+
+int tp_pprof_write(const struct tp_report *report, const struct tp_view_options *options,
+                   struct tp_output *output, struct tp_diag *diag)
+{
+    struct tp_call_paths paths;
+    struct pprof p = {.report = report, .paths = &paths};
+    int result = tp_call_paths_init(&paths, report->list, true);
+
+    if (!result)
+        result = tp_strings_init(&p.strings);
+    if (!result)
+        build(&p, options->metric);
+    if (!result && !p.failed)
+        write_packed(&p, output);
+    for (size_t i = 0; i < p.block_count; i++)
+        free(p.blocks[i]);
+    free(p.blocks);
+    tp_strings_fini(&p.strings);
+    tp_call_paths_fini(&paths);
+    return result < 0 || p.failed ? tp_diag_fail(diag, result < 0 ? result : -ENOMEM,
+                                                 TP_DIAG_NO_OFFSET, "no memory for the profile")
+                                  : 0;
+}
