@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Single allocations: all of them or samples, their stacks, the profile that is made of them."""
 
+import gzip
 import json
 import math
 import os
@@ -207,6 +208,13 @@ def other_formats():
 
         folded = output("--format", "folded", "--sort-by", "live_bytes").splitlines()
         assert any(line.endswith("main;leak;take_for_leak;take 50000") for line in folded), folded
+        profile = subprocess.run(
+            [tap.TPREPORT, "memory", "--format", "pprof", out], stdout=subprocess.PIPE, check=False
+        )
+        if profile.returncode == 0:  # else built without protobuf-c
+            text = gzip.decompress(profile.stdout)
+            for word in (b"inuse_space", b"peak_space", b"take_for_leak", b"leak", b"main"):
+                assert word in text, word
         header, *lines = output("--format", "csv").splitlines()
         tap.equal(
             header.split(",")[:4], ["group", "name", "allocations", "allocated_bytes"], "header"
