@@ -58,6 +58,14 @@ def build(folder):
     return program
 
 
+def memory(out):
+    return json.loads(
+        subprocess.run(
+            [tap.TPREPORT, "memory", "--format", "json", out], stdout=subprocess.PIPE, check=True
+        ).stdout
+    )
+
+
 def run(program, out, preloads, **variables):
     environment = tap.recorded_environment(out, **variables)
     environment["LD_PRELOAD"] = ":".join(p for p in preloads if p)
@@ -66,11 +74,7 @@ def run(program, out, preloads, **variables):
     done = tap.run([program, str(COUNT)] + ["small"] * small, environment)
     tap.equal((done.returncode, done.stderr), (0, b""), "status and stderr")
     tap.equal(done.stdout.splitlines(), [] if small else [b"bad_alloc", b"none"], "output")
-    report = json.loads(
-        subprocess.run(
-            [tap.TPREPORT, "memory", "--format", "json", out], stdout=subprocess.PIPE, check=True
-        ).stdout
-    )
+    report = memory(out)
     return report, [c for c in report["range_counters"] if c["name"] == "work"][0]
 
 
@@ -162,6 +166,50 @@ def late_libstdcxx():
                 )
 
 
+STEP = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+x, y = torch.randn(16, 32), torch.randn(16, 8)
+def step():
+    loss = ((model(x) - y) ** 2).mean()
+    loss.backward()
+    return float(loss)
+for i in range(3):
+    step()
+with torch.autograd.profiler.record_function("the step"):
+    for i in range(20):
+        loss = step()
+print(loss)
+"""
+
+
+def torch_steps_are_seen_whole():
+    """A step of PyTorch allocates as often with any of them."""
+    python = os.environ.get("PYTHON", "/usr/bin/python3")
+    if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode:
+        raise tap.Skip(f"{python} has no torch")
+    seen = {}
+    for name, pattern in ALLOCATORS.items():
+        try:
+            allocator = find(pattern)
+        except tap.Skip:
+            continue
+        with tap.folder() as out:
+            environment = tap.recorded_environment(out, OMP_NUM_THREADS="1")
+            if allocator:
+                environment["LD_PRELOAD"] = ":".join((tap.AGENT, AGENT_NEW, allocator))
+            done = tap.run([python, "-c", STEP], environment)
+            tap.equal((done.returncode, done.stderr), (0, b""), f"status and stderr with {name}")
+            report = memory(out)
+            rows = [c for c in report["range_counters"] if c["name"] == "the step"]
+            seen[name] = (rows[0]["allocations"], done.stdout)
+    print(f"# {seen}")
+    if len(seen) < 2:
+        raise tap.Skip("no other allocator here")
+    tap.equal(len(set(seen.values())), 1, "different numbers of allocations, or outputs")
+
+
 CHECK = tap.Tap()
 for name, library in ALLOCATORS.items():
     CHECK.check(f"with {name} each block is counted and recorded once", seen_with, library)
@@ -171,4 +219,5 @@ for name in ("jemalloc", "tcmalloc", "mimalloc"):
     )
 CHECK.check("without the agent it only passes on", harmless_without_the_agent)
 CHECK.check("libstdc++ that comes later is found, exceptions pass", late_libstdcxx)
+CHECK.check("a torch step allocates as often under each", torch_steps_are_seen_whole)
 CHECK.end()
