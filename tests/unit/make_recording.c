@@ -66,7 +66,7 @@ static void put_start(struct recording *r)
         fprintf(r->meta, ",\"memory\":\"malloc\"");
     fprintf(r->meta, "}\n");
     if (r->options.rank >= 0)
-        fprintf(r->meta, "{\"t\":\"dist\",\"rank\":%d,\"world_size\":8}\n", r->options.rank);
+        fprintf(r->meta, "{\"t\":\"dist\",\"rank\":%d}\n", r->options.rank);
 }
 
 static void put_run_json(const struct recording *r)

@@ -272,7 +272,8 @@ def test_two_runtimes():
         command = [program("plugin_host"), *order]
         preloaded = ":".join(order)  # both mapped from the first call on
         for variables in ({}, {"LD_PRELOAD": preloaded}):
-            done = run(command, TPAGENT_CUDA="hooks", LD_LIBRARY_PATH=None, **variables)
+            variables["LD_LIBRARY_PATH"] = recorded.PROGRAMS
+            done = run(command, TPAGENT_CUDA="hooks", **variables)
             tap.equal((done.out, done.err), (2 * wanted, ""), "who answered")
             tap.equal(api_names(done.only), {"cudaDeviceSynchronize": 4}, "calls")
 

@@ -21,7 +21,7 @@ static bool has_file(const char *directory, const char *name)
     return !tptrace_path(path, directory, name) && !stat(path, &info) && S_ISREG(info.st_mode);
 }
 
-static bool has_segments(const char *directory)
+static bool has_suffix(const char *directory, const char *suffix)
 {
     DIR *stream = opendir(directory);
     struct dirent *entry;
@@ -29,24 +29,24 @@ static bool has_segments(const char *directory)
 
     while (stream && !found && (entry = readdir(stream))) {
         const char *dot = strrchr(entry->d_name, '.');
-        found = dot && !strcmp(dot, ".tpt");
+        found = dot && !strcmp(dot, suffix);
     }
     if (stream)
         closedir(stream);
     return found;
 }
 
-/* Names, segments or rings without a meta.jsonl are a process's as well, one that can't be read. */
+/* Names, segments or rings without a meta.jsonl are a process's as well, one that can't be read. (A
+ * folder for rings alone is what one leaves that was killed while it began.) */
 static bool is_process(const char *directory)
 {
     char path[TPTRACE_PATH_MAX];
-    struct stat info;
 
     if (has_file(directory, "meta.jsonl") || has_file(directory, "names.tpn"))
         return true;
-    if (!tptrace_path(path, directory, "ring") && !stat(path, &info) && S_ISDIR(info.st_mode))
+    if (!tptrace_path(path, directory, "ring") && has_suffix(path, ".tpr"))
         return true;
-    return has_segments(directory);
+    return has_suffix(directory, ".tpt");
 }
 
 static int check_directory(const char *path)
