@@ -316,6 +316,9 @@ tp_agent_start(int argc, char **argv, char **environment)
                 tp_log_warn("not recording: %s: %s", tp_recording_failed_at(),
                             tp_error_text(error));
             atomic_store(&tp_agent.live->state, TP_FAILED);
+        } else if (tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
+                   tp_source_wanted(TP_SOURCE_MALLOC)) {
+            tp_agent_arm(); /* not inside of the first allocation */
         }
     }
     errno = kept;

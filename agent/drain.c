@@ -548,11 +548,13 @@ static void finish(struct tp_live *live, const char *reason)
 
 static void fill_stock(struct tp_live *live)
 {
+    bool all = tp_agent.config.alloc.choice == TP_ALLOC_ALL; /* rings fill at once */
+
     for (unsigned i = 0; i < TP_STOCK_MADE; i++) {
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
-        int entry =
-            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? USUAL_RING : SMALL_RING);
+        int entry = tp_recording_make_ring(live, live->drain->ring_dir,
+                                           all || i < 2 ? USUAL_RING : SMALL_RING);
         if (entry < 0)
             return;
         atomic_store_explicit(&live->rings[entry].state, TP_RING_STOCK, memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include <sched.h>
@@ -283,6 +284,47 @@ int tp_os_forget(void *memory, size_t size)
 int tp_os_dont_fork(void *memory, size_t size)
 {
     return (int)CALL(SYS_madvise, memory, size, MADV_DONTFORK);
+}
+
+#define READ_MAX 64u
+#define PAGE_SIZE_LEAST 4096u
+
+unsigned tp_os_read_memory(uint64_t *to, const uintptr_t *from, unsigned count)
+{
+    struct iovec remote[READ_MAX], local = {to, count * sizeof(*to)};
+
+    if (count > READ_MAX)
+        count = READ_MAX;
+    for (unsigned i = 0; i < count; i++)
+        remote[i] = (struct iovec){(void *)from[i], sizeof(*to)};
+    long copied = CALL(SYS_process_vm_readv, tp_os_pid(), &local, 1, remote, count, 0);
+    return copied > 0 ? (unsigned)copied / sizeof(*to) : 0;
+}
+
+/* One word of each page. */
+bool tp_os_readable(uintptr_t at, size_t size)
+{
+    uintptr_t page = at & ~(uintptr_t)(PAGE_SIZE_LEAST - 1), end = at + size;
+    uintptr_t pages[READ_MAX];
+    uint64_t words[READ_MAX];
+
+    while (page < end) {
+        unsigned n = 0;
+        for (; n < READ_MAX && page < end; page += PAGE_SIZE_LEAST)
+            pages[n++] = page;
+        if (tp_os_read_memory(words, pages, n) != n)
+            return false;
+    }
+    return true;
+}
+
+uint64_t tp_os_stack_limit(void)
+{
+    struct rlimit limit;
+
+    if (CALL(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
 }
 
 void tp_os_exit_group(int status)
