@@ -63,14 +63,19 @@ static int open_instance(struct tp_live *live)
 
 static int arm(struct tp_live *live)
 {
-    int error = live->pid ? 0 : open_instance(live);
+    int error = tp_recording_has_room();
 
+    if (!error && !live->pid)
+        error = open_instance(live);
     if (!error)
         error = tp_recording_open_names(live);
     if (!error)
         tp_recording_second_clock(live);
-    if (!error)
+    if (!error) {
         error = tp_drain_open(live);
+        if (error)
+            tp_recording_unmap_names(live);
+    }
     return error;
 }
 
@@ -289,7 +294,10 @@ tp_agent_start(int argc, char **argv, char **environment)
     read_machine();
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
-    if (tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
+    if (tp_recording_has_room() < 0 && tp_agent.root)
+        tp_log_warn("not recording: %s", tp_recording_failed_at());
+    if (tp_recording_has_room() < 0 || tp_recording_begin_run() < 0 ||
+        !(tp_agent.live = make_live())) {
         tell_children();
         tp_malloc_stop_counting();
         errno = kept;
@@ -308,6 +316,9 @@ tp_agent_start(int argc, char **argv, char **environment)
                 tp_log_warn("not recording: %s: %s", tp_recording_failed_at(),
                             tp_error_text(error));
             atomic_store(&tp_agent.live->state, TP_FAILED);
+        } else if (tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
+                   tp_source_wanted(TP_SOURCE_MALLOC)) {
+            tp_agent_arm(); /* not inside of the first allocation */
         }
     }
     errno = kept;

@@ -9,7 +9,7 @@
 #include "log.h"
 #include "sources.h"
 
-enum variable_type { TYPE_TEXT, TYPE_BOOL, TYPE_SIZE, TYPE_CHOICE };
+enum variable_type { TYPE_TEXT, TYPE_BOOL, TYPE_SIZE, TYPE_CHOICE, TYPE_CHOICE_SIZE };
 
 struct variable {
     const char *name;
@@ -117,6 +117,40 @@ static bool parse_size(const char *text, uint64_t *ret_bytes)
     return true;
 }
 
+/* "name" or "name:BYTES", as the list has it; a size of 0 is none. */
+static bool set_choice_size(struct tp_choice_size *ret, const char *values, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    char word[64];
+    struct tp_text copy;
+    uint64_t bytes = 0;
+
+    if (colon && (!parse_size(colon + 1, &bytes) || !bytes))
+        return false;
+    tp_text_init(&copy, word, sizeof(word));
+    tp_text_bytes(&copy, text, colon ? (size_t)(colon - text) : strlen(text));
+    if (colon)
+        tp_text_string(&copy, ":BYTES");
+    int index = choice_index(values, word);
+    if (index < 0)
+        return false;
+    *ret = (struct tp_choice_size){.choice = (uint8_t)index, .bytes = bytes};
+    return true;
+}
+
+static void choice_size_text(const struct tp_choice_size *value, const char *values,
+                             struct tp_text *text)
+{
+    char word[64];
+    struct tp_text copy;
+
+    tp_text_init(&copy, word, sizeof(word));
+    choice_text(values, value->choice, &copy);
+    tp_text_bytes(text, word, strcspn(word, ":"));
+    if (value->bytes)
+        tp_text_format(text, ":%llu", (unsigned long long)value->bytes);
+}
+
 /* What "BYTES, at least 1m" says. */
 static const char least[] = "at least ";
 
@@ -157,6 +191,8 @@ static bool variable_set(struct tp_config *config, const struct variable *v, con
         if (index >= 0)
             *(uint8_t *)at = (uint8_t)index;
         return index >= 0;
+    case TYPE_CHOICE_SIZE:
+        return set_choice_size(at, v->values, text);
     }
     return false;
 }
@@ -178,6 +214,9 @@ static void variable_get(const struct tp_config *config, const struct variable *
         break;
     case TYPE_CHOICE:
         choice_text(v->values, *(const uint8_t *)at, text);
+        break;
+    case TYPE_CHOICE_SIZE:
+        choice_size_text(at, v->values, text);
         break;
     }
 }
@@ -221,6 +260,7 @@ static void complain_value(const struct variable *v, const char *value)
         }
         break;
     case TYPE_CHOICE:
+    case TYPE_CHOICE_SIZE:
         tp_text_format(&text, "is not one of %s; nearest: ", v->values);
         choice_text(v->values, nearest_choice(v, value), &text);
         break;
@@ -281,7 +321,7 @@ void tp_config_read(struct tp_config *config, char *const *environment)
             complain_value(v, value);
     }
     config->source_mask = tp_sources_mask(config->sources);
-    if (config->alloc == TP_ALLOC_OFF)
+    if (config->alloc.choice == TP_ALLOC_OFF)
         config->source_mask &= ~(1u << TP_SOURCE_MALLOC);
 }
 

@@ -7,7 +7,7 @@
 
 #define TP_CONFIG_TEXT_MAX 1024
 
-enum tp_config_alloc { TP_ALLOC_OFF, TP_ALLOC_COUNT };
+enum tp_config_alloc { TP_ALLOC_OFF, TP_ALLOC_COUNT, TP_ALLOC_SAMPLE, TP_ALLOC_ALL };
 enum tp_config_shapes { TP_SHAPES_OFF, TP_SHAPES_ON, TP_SHAPES_ALL };
 enum tp_config_when_big { TP_BIG_KEEP_LAST, TP_BIG_KEEP_FIRST };
 enum tp_config_when_full { TP_FULL_DROP, TP_FULL_WAIT };
@@ -21,6 +21,12 @@ enum tp_config_log { TP_LOG_QUIET, TP_LOG_WARN, TP_LOG_INFO };
 #define TP_CONFIG_MEMBER_BOOL(field) bool field;
 #define TP_CONFIG_MEMBER_SIZE(field) uint64_t field;
 #define TP_CONFIG_MEMBER_CHOICE(field) uint8_t field; /* index among the values */
+#define TP_CONFIG_MEMBER_CHOICE_SIZE(field) struct tp_choice_size field;
+
+struct tp_choice_size {
+    uint8_t choice; /* index among the values */
+    uint64_t bytes; /* of a value that bears a size */
+};
 
 /* The environment, read once. Constant afterwards. */
 struct tp_config {

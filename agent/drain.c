@@ -51,21 +51,34 @@ struct tp_drain {
     struct tp_segments segments;
 };
 
+static void give_back(struct tp_drain *d, void *workspace, size_t size)
+{
+    if (d) {
+        tp_os_unmap(d->linear, BLOCK_SLOTS * TP_SLOT_BYTES);
+        tp_os_unmap(d->compact, TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
+        tp_os_unmap(d->meta_bytes, META_BYTES);
+    }
+    tp_os_unmap(d, sizeof(*d));
+    tp_os_unmap(workspace, size);
+}
+
 int tp_drain_open(struct tp_live *live)
 {
-    size_t workspace = tp_block_encoder_size(BLOCK_SLOTS);
+    size_t size = tp_block_encoder_size(BLOCK_SLOTS);
     struct tp_drain *d = tp_os_map(sizeof(*d));
-    void *memory = tp_os_map(workspace);
+    void *workspace = tp_os_map(size);
 
-    if (!d || !memory)
+    if (d && workspace) {
+        d->encoder = tp_block_encoder_init(workspace, size, BLOCK_SLOTS);
+        d->linear = tp_os_map(BLOCK_SLOTS * TP_SLOT_BYTES);
+        d->compact = tp_os_map(TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
+        d->meta_bytes = tp_os_map(META_BYTES);
+    }
+    if (!d || !d->encoder || !d->linear || !d->compact || !d->meta_bytes ||
+        tp_segments_init(&d->segments, tp_agent.config.max_size)) {
+        give_back(d, workspace, size);
         return -ENOMEM;
-    d->encoder = tp_block_encoder_init(memory, workspace, BLOCK_SLOTS);
-    d->linear = tp_os_map(BLOCK_SLOTS * TP_SLOT_BYTES);
-    d->compact = tp_os_map(TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
-    d->meta_bytes = tp_os_map(META_BYTES);
-    if (!d->encoder || !d->linear || !d->compact || !d->meta_bytes ||
-        tp_segments_init(&d->segments, tp_agent.config.max_size))
-        return -ENOMEM;
+    }
     tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
     d->dir = d->ring_dir = TP_OS_NO_DIR;
     d->start_ns = d->clock_ns = tp_os_monotonic_ns();
@@ -535,11 +548,13 @@ static void finish(struct tp_live *live, const char *reason)
 
 static void fill_stock(struct tp_live *live)
 {
+    bool all = tp_agent.config.alloc.choice == TP_ALLOC_ALL; /* rings fill at once */
+
     for (unsigned i = 0; i < TP_STOCK_MADE; i++) {
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
-        int entry =
-            tp_recording_make_ring(live, live->drain->ring_dir, i < 2 ? USUAL_RING : SMALL_RING);
+        int entry = tp_recording_make_ring(live, live->drain->ring_dir,
+                                           all || i < 2 ? USUAL_RING : SMALL_RING);
         if (entry < 0)
             return;
         atomic_store_explicit(&live->rings[entry].state, TP_RING_STOCK, memory_order_relaxed);

@@ -13,12 +13,19 @@ struct tp_tls {
     struct tp_thread *thread; /* control block; NULL before the thread's first event */
     uint64_t alloc_calls, allocated_bytes;
     uint64_t freed_calls, freed_bytes;
+    uintptr_t stack_low,
+        stack_high;            /* memory of this thread's stack that is known to be readable */
+    uintptr_t no_stack;        /* page of a stack pointer for which that was not to be known */
+    const void *resizing;      /* block of a reallocarray, until an inner realloc takes it over */
+    int64_t sample_left;       /* bytes to the next sampled allocation */
+    uint64_t sample_random;    /* state of the draws; 0: none yet */
     uint32_t cuda_correlation; /* of this thread's last CUDA_CALL */
     uint16_t cuda_device;      /* that this thread has chosen, + 1; 0 none yet: the first */
     uint8_t cuda_depth;        /* interposed CUDA calls that this thread is inside of */
     uint8_t converts;          /* a thread of CUPTI's, or ours: it may wait for room in its ring */
     uint8_t any_window; /* what it records now was captured in the window, whatever that is now */
     uint8_t resolving;  /* inside the search for the next malloc */
+    uint8_t in_hook;    /* telling of an operator new or delete */
     uint8_t ours;       /* a thread of the agent: nothing of it is recorded */
     uint8_t attaching;  /* on the way to a control block: a signal handler must not go there too;
                            counts those that wanted to */

@@ -6,6 +6,7 @@
 #include "base/os.h"
 #include "drain.h"
 #include "points.h"
+#include "stack.h"
 
 /* So many records refused in a row because `busy` was set: a handler has jumped away in the midst
  * of one. */
@@ -46,6 +47,20 @@ static void count_lost(struct tp_thread *t, const struct tp_record *record, uint
     atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
+/* What a thread may do for room in its ring. */
+enum may_drain {
+    MAY_NOT,
+    MAY_HERE, /* write the ring out itself, but start no thread: inside of malloc */
+    MAY_ANYHOW,
+};
+
+static enum may_drain may_drain_at(const struct tp_record *record)
+{
+    return record->role == TP_ROLE_BEGIN           ? MAY_ANYHOW
+           : record->drains && tp_stack_is_roomy() ? MAY_HERE
+                                                   : MAY_NOT;
+}
+
 /* Whether @slots more fit and every open range still finds room for its end, the new one's too. */
 static bool room_for(const struct tp_thread *t, unsigned slots)
 {
@@ -72,8 +87,15 @@ static void change_ring(struct tp_thread *t)
  * While one thread drains no other can start the drain thread: the one that has drained tries
  * again.
  */
-static void drain_somewhere(struct tp_live *live)
+static void drain_somewhere(struct tp_live *live, enum may_drain may)
 {
+    if (may == MAY_NOT)
+        return;
+    if (may == MAY_HERE) {
+        if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_ARMED)
+            tp_drain_here(live);
+        return;
+    }
     if (live->has_threads)
         tp_agent_go_live();
     if (atomic_load_explicit(&live->state, memory_order_relaxed) != TP_ARMED)
@@ -84,7 +106,7 @@ static void drain_somewhere(struct tp_live *live)
 }
 
 /* At the fast path's limit: look at the tail again, ring the bell or drain, set the next limit. */
-static void look_again(struct tp_thread *t, bool may_drain)
+static void look_again(struct tp_thread *t, enum may_drain may)
 {
     struct tp_live *live = tp_agent.live;
     uint64_t count = t->mask + 1;
@@ -97,8 +119,8 @@ static void look_again(struct tp_thread *t, bool may_drain)
     if (full || (t->cursor - tail >= count / 2 && t->cursor >= t->wake_at)) {
         if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_LIVE)
             tp_drain_wake(live);
-        else if (may_drain)
-            drain_somewhere(live);
+        else
+            drain_somewhere(live, may);
         t->wake_at = t->cursor + count / 8;
         tail = atomic_load_explicit(&t->ring->tail, memory_order_acquire);
     }
@@ -111,7 +133,7 @@ static void look_again(struct tp_thread *t, bool may_drain)
 }
 
 /* TPAGENT_WHEN_FULL=wait: for tests that must see every record. Bounded all the same. */
-static void wait_for_room(struct tp_thread *t, unsigned slots, bool may_drain)
+static void wait_for_room(struct tp_thread *t, unsigned slots, enum may_drain may)
 {
     struct tp_live *live = tp_agent.live;
 
@@ -121,8 +143,8 @@ static void wait_for_room(struct tp_thread *t, unsigned slots, bool may_drain)
             return;
         if (state == TP_LIVE)
             tp_drain_wake(live);
-        else if (may_drain)
-            drain_somewhere(live);
+        else
+            drain_somewhere(live, may);
         if (room_for(t, slots))
             return;
         _Atomic uint32_t never = 0;
@@ -190,9 +212,9 @@ static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, u
         return false;
     }
     if (t->cursor + t->open + need + TP_RECORD_RESERVE >= t->limit) {
-        look_again(t, begin);
+        look_again(t, may_drain_at(record));
         if (!room_for(t, need) && tp_agent.config.when_full == TP_FULL_WAIT)
-            wait_for_room(t, need, begin);
+            wait_for_room(t, need, may_drain_at(record));
     }
     if (!room_for(t, need)) {
         if (begin)
@@ -283,7 +305,7 @@ static bool wait_for(struct tp_thread *t, unsigned slots, uint64_t wait_ns)
     uint64_t until_ns = wait_ns ? tp_os_monotonic_ns() + wait_ns : 0;
 
     while (!is_over()) {
-        look_again(t, wait_ns != 0);
+        look_again(t, wait_ns ? MAY_ANYHOW : MAY_NOT);
         if (room_for(t, slots))
             return true;
         if (!wait_ns || tp_os_monotonic_ns() >= until_ns)
@@ -291,7 +313,7 @@ static bool wait_for(struct tp_thread *t, unsigned slots, uint64_t wait_ns)
         if (atomic_load(&live->state) == TP_LIVE)
             tp_drain_wake(live);
         else
-            drain_somewhere(live);
+            drain_somewhere(live, MAY_ANYHOW);
         if (room_for(t, slots))
             return true;
         _Atomic uint32_t never = 0;

@@ -34,6 +34,7 @@ struct tp_op_details {       /* all zero = unknown, but for sequence_nr */
  * argument. */
 struct tp_record {
     uint8_t kind, class_, role, slots;
+    uint8_t drains; /* a point record at which this thread, the program's only one, may drain */
     uint32_t argument;
     uint64_t words[4];    /* of slot 1 */
     const uint64_t *more; /* of slots 2 and on; NULL where there are none */

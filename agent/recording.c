@@ -551,10 +551,31 @@ static int open_names_file(const struct tp_live *live, int flags)
     return fail_at(path, tp_os_open(TP_OS_NO_DIR, path, flags | O_NOFOLLOW, FILE_MODE));
 }
 
+#define LEAST_ADDRESS_LIMIT (UINT64_C(1) << 30)
+
+int tp_recording_has_room(void)
+{
+    return tp_os_address_limit() < LEAST_ADDRESS_LIMIT
+               ? fail_at("RLIMIT_AS is below 1 GiB", -ENOMEM)
+               : 0;
+}
+
+static const uint64_t table_bytes = TP_NAME_TABLE * sizeof(uint64_t);
+static const uint64_t cache_bytes =
+    (uint64_t)TP_THREADS_MAX * TP_NAME_CACHE * sizeof(struct tp_name_cache);
+
+void tp_recording_unmap_names(struct tp_live *live)
+{
+    tp_os_unmap(live->names.map, TP_NAMES_FILE_LIMIT);
+    tp_os_unmap((void *)live->names.table, table_bytes);
+    tp_os_unmap(live->name_caches, cache_bytes);
+    live->names.map = NULL;
+    live->names.table = NULL;
+    live->name_caches = NULL;
+}
+
 int tp_recording_open_names(struct tp_live *live)
 {
-    uint64_t table_bytes = TP_NAME_TABLE * sizeof(uint64_t);
-    uint64_t cache_bytes = (uint64_t)TP_THREADS_MAX * TP_NAME_CACHE * sizeof(struct tp_name_cache);
     uint8_t header[TP_FILE_HEADER_BYTES];
     int fd = open_names_file(live, O_RDWR | O_CREAT | O_EXCL);
 
@@ -565,8 +586,10 @@ int tp_recording_open_names(struct tp_live *live)
     tp_os_close(fd);
     live->names.table = tp_os_map(table_bytes);
     live->name_caches = tp_os_map(cache_bytes);
-    if (!live->names.map || !live->names.table || !live->name_caches)
+    if (!live->names.map || !live->names.table || !live->name_caches) {
+        tp_recording_unmap_names(live);
         return error ? error : -ENOMEM;
+    }
     tp_os_dont_fork(live->names.map, TP_NAMES_FILE_LIMIT);
     tp_os_dont_fork((void *)live->names.table, table_bytes);
     tp_os_dont_fork(live->name_caches, cache_bytes);

@@ -31,9 +31,21 @@ const char *tp_recording_failed_at(void);
  */
 bool tp_recording_may_complain(void);
 
+/**
+ * tp_recording_has_room - whether the process has addresses to spare (RLIMIT_AS)
+ *
+ * Names, rings and workspace take some 150 MiB of them, though little memory: under a limit near
+ * that the program's next thread would find none. Context: arming thread. Return: 0 or -ENOMEM.
+ */
+int tp_recording_has_room(void);
+
 /** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
  * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);
+
+/** tp_recording_unmap_names - give back the memory of names when arming fails: the program may need
+ * it. Context: arming thread. */
+void tp_recording_unmap_names(struct tp_live *live);
 
 /**
  * tp_recording_extend_names - make the next step of names.tpn real

@@ -27,7 +27,11 @@ int tp_segments_init(struct tp_segments *segments, uint64_t max_bytes)
     segments->index = tp_os_map(TP_SEGMENT_BLOCKS_MAX * sizeof(*segments->index));
     segments->index_buffer_size = tp_index_size(TP_SEGMENT_BLOCKS_MAX);
     segments->index_buffer = tp_os_map(segments->index_buffer_size);
-    return segments->index && segments->index_buffer ? 0 : -ENOMEM;
+    if (segments->index && segments->index_buffer)
+        return 0;
+    tp_os_unmap(segments->index, TP_SEGMENT_BLOCKS_MAX * sizeof(*segments->index));
+    tp_os_unmap(segments->index_buffer, segments->index_buffer_size);
+    return -ENOMEM;
 }
 
 static struct tp_segment_info *info_of(struct tp_segments *segments, uint32_t number)

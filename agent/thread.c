@@ -14,6 +14,7 @@ __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibili
 /* Slots of the ring that a thread gets first, and of one that a thread had to make itself. */
 #define FIRST_SLOTS (8u << 10)
 #define OWN_SLOTS (2u << 10)
+#define BURST 4u /* where every allocation is recorded */
 
 /*
  * Where the search for a free control block begins. Not wiped by fork: a child's one surviving
@@ -52,7 +53,8 @@ static int claim_ring(struct tp_live *live)
         }
     }
     bool first = !atomic_load(&live->ring_count);
-    return tp_recording_make_ring(live, TP_OS_NO_DIR, first ? FIRST_SLOTS : OWN_SLOTS);
+    uint32_t times = tp_agent.config.alloc.choice == TP_ALLOC_ALL ? BURST : 1;
+    return tp_recording_make_ring(live, TP_OS_NO_DIR, times * (first ? FIRST_SLOTS : OWN_SLOTS));
 }
 
 void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t entry)

@@ -51,6 +51,9 @@ struct tp_thread {
     _Atomic uint32_t next_entry;       /* a larger ring that the drain offers, + 1; 0 none */
     _Atomic uint32_t state;            /* enum tp_thread_state */
     struct tp_name_cache *names;
+    /* stacks seen before (stack.h): stays when the block is taken back, since ids are the
+     * process's; NULL: not made yet */
+    _Atomic uint64_t *stacks;
 } __attribute__((aligned(64)));
 
 /** tp_thread_is_unwanted - whether the innermost range of @class_ was left out by the capture

@@ -62,9 +62,22 @@ void *tp_os_map_file(int fd, size_t size, bool populate);
 void *tp_os_remap(void *memory, size_t old_size,
                   size_t new_size); /* NULL on failure, the old one stands */
 void tp_os_unmap(void *memory, size_t size);
+uint64_t tp_os_address_limit(void); /* RLIMIT_AS in bytes; all ones: none */
 int tp_os_wipe_on_fork(void *memory, size_t size);
 int tp_os_dont_fork(void *memory, size_t size);
 int tp_os_forget(void *memory, size_t size); /* private pages read 0 again and take no room */
+
+/**
+ * tp_os_read_memory - copy from addresses of this process that may be wrong
+ * @to:   room for @count words
+ * @from: @count addresses, each of 8 bytes; at most 64
+ * Return: how many of the first ones were copied; 0 also where the kernel does not let us.
+ */
+unsigned tp_os_read_memory(uint64_t *to, const uintptr_t *from, unsigned count);
+/** tp_os_readable - whether every page of [at, at + size) can be read */
+bool tp_os_readable(uintptr_t at, size_t size);
+/** tp_os_stack_limit - of the first thread, in bytes; UINT64_MAX none */
+uint64_t tp_os_stack_limit(void);
 
 void tp_os_exit_group(int status);
 uint32_t tp_os_pid(void);

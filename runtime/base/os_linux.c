@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include <sched.h>
@@ -259,7 +260,15 @@ void *tp_os_remap(void *memory, size_t old_size, size_t new_size)
 
 void tp_os_unmap(void *memory, size_t size)
 {
-    CALL(SYS_munmap, memory, size);
+    if (memory) /* at 0 a program may begin */
+        CALL(SYS_munmap, memory, size);
+}
+
+uint64_t tp_os_address_limit(void)
+{
+    struct rlimit limit;
+
+    return CALL(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) ? RLIM_INFINITY : limit.rlim_cur;
 }
 
 int tp_os_wipe_on_fork(void *memory, size_t size)
@@ -275,6 +284,47 @@ int tp_os_forget(void *memory, size_t size)
 int tp_os_dont_fork(void *memory, size_t size)
 {
     return (int)CALL(SYS_madvise, memory, size, MADV_DONTFORK);
+}
+
+#define READ_MAX 64u
+#define PAGE_SIZE_LEAST 4096u
+
+unsigned tp_os_read_memory(uint64_t *to, const uintptr_t *from, unsigned count)
+{
+    struct iovec remote[READ_MAX], local = {to, count * sizeof(*to)};
+
+    if (count > READ_MAX)
+        count = READ_MAX;
+    for (unsigned i = 0; i < count; i++)
+        remote[i] = (struct iovec){(void *)from[i], sizeof(*to)};
+    long copied = CALL(SYS_process_vm_readv, tp_os_pid(), &local, 1, remote, count, 0);
+    return copied > 0 ? (unsigned)copied / sizeof(*to) : 0;
+}
+
+/* One word of each page. */
+bool tp_os_readable(uintptr_t at, size_t size)
+{
+    uintptr_t page = at & ~(uintptr_t)(PAGE_SIZE_LEAST - 1), end = at + size;
+    uintptr_t pages[READ_MAX];
+    uint64_t words[READ_MAX];
+
+    while (page < end) {
+        unsigned n = 0;
+        for (; n < READ_MAX && page < end; page += PAGE_SIZE_LEAST)
+            pages[n++] = page;
+        if (tp_os_read_memory(words, pages, n) != n)
+            return false;
+    }
+    return true;
+}
+
+uint64_t tp_os_stack_limit(void)
+{
+    struct rlimit limit;
+
+    if (CALL(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
 }
 
 void tp_os_exit_group(int status)

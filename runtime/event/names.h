@@ -25,6 +25,7 @@ enum tp_name_kind {
     TP_NAME_SCOPED = 8,    /* domain NUL text; an empty domain is the default one */
     TP_NAME_INPUTS = 9,    /* JSON: list of strings, an element an input */
     TP_NAME_GEOMETRY = 10, /* JSON: of a kernel launch; see format.md */
+    TP_NAME_ADDRESS = 11,  /* u64: an instruction of this process, the one behind a call */
     TP_NAME_KIND_END
 };
 

@@ -5,7 +5,9 @@
  * through libc's own names, which no preloaded library sees, so that the difference is what the
  * library adds, and with reading the time stamp counter. The lowest tenth of the chunks counts.
  *
- *     bench_malloc [THREADS [MILLIONS-OF-PAIRS]]
+ *     bench_malloc [THREADS [MILLIONS-OF-PAIRS [FRAMES]]]
+ *
+ * FRAMES functions more are on the stack below the loop.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -32,7 +34,7 @@ struct worker {
     double pair_ns, bare_ns, clock_ns;
 };
 
-static int chunks;
+static int chunks, frames;
 static struct worker workers[THREADS_MAX];
 
 static double cpu_ns(void)
@@ -67,6 +69,16 @@ static double pair_chunk(struct blocks *blocks)
     for (int i = 0; i < CHUNK; i++)
         replace(blocks, malloc, free);
     return (cpu_ns() - start) / CHUNK;
+}
+
+/* Both go through them, so that what the frames themselves cost is no difference. */
+static __attribute__((noinline)) double deeper(int depth, double (*chunk)(struct blocks *),
+                                               struct blocks *blocks)
+{
+    double ns = depth > 0 ? deeper(depth - 1, chunk, blocks) : chunk(blocks);
+
+    __asm__ volatile("" : "+x"(ns)); /* no tail call */
+    return ns;
 }
 
 static double bare_chunk(struct blocks *blocks)
@@ -112,8 +124,8 @@ static void *work(void *argument)
         bare_chunk(&worker->unseen);
     }
     for (int i = 0; i < chunks; i++) {
-        pairs[i] = pair_chunk(&worker->seen);
-        bares[i] = bare_chunk(&worker->unseen);
+        pairs[i] = deeper(frames, pair_chunk, &worker->seen);
+        bares[i] = deeper(frames, bare_chunk, &worker->unseen);
         clocks[i] = clock_chunk();
     }
     worker->pair_ns = low_tenth(pairs);
@@ -130,6 +142,7 @@ int main(int argc, char **argv)
     int threads = argc > 1 ? atoi(argv[1]) : 1;
     double millions = argc > 2 ? atof(argv[2]) : 2, pair_ns = 0, bare_ns = 0, clock_ns = 0;
 
+    frames = argc > 3 ? atoi(argv[3]) : 0;
     if (threads < 1 || threads > THREADS_MAX || millions <= 0)
         return 2;
     chunks = (int)(millions * 1e6 / CHUNK) + 1;

@@ -89,7 +89,7 @@ def torchrun():
     with tap.folder() as out:
         with open(out + "/train.py", "w", encoding="utf-8") as file:
             file.write(TRAIN)
-        command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4"]
+        command = [python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=4"]
         done = tap.run(
             command + [out + "/train.py"], tap.recorded_environment(out, OMP_NUM_THREADS="1")
         )

@@ -155,6 +155,7 @@ def running_ones_are_left_alone():
             while not any("000001.tpt" in os.listdir(d) for d in tap.process_folders(out)):
                 time.sleep(0.01)
             child.send_signal(signal.SIGSTOP)
+            os.waitpid(child.pid, os.WUNTRACED)
             files = sorted(files_of(out))
             assert "runs: left alone" in recover(out)
             tap.equal(sorted(files_of(out)), files, "files")

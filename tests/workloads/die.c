@@ -216,7 +216,8 @@ static void do_thread(void)
 {
     pthread_t thread;
 
-    pthread_create(&thread, NULL, make_in_thread, NULL);
+    if (pthread_create(&thread, NULL, make_in_thread, NULL))
+        exit(8);
     pthread_join(thread, NULL);
 }
 static void do_nothing(void)

@@ -54,6 +54,8 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
         result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "--now is for tree");
     if (!result && options->command == TP_COMMAND_KERNELS)
         result = tp_kernels_check(run, diag);
+    else if (!result && options->command == TP_COMMAND_MEMORY)
+        result = tp_memory_check(run, diag);
     else if (!result && options->sort_by && options->command == TP_COMMAND_GPU)
         result = tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
                               "--sort-by: gpu has no rows to sort");

@@ -54,6 +54,9 @@ int tp_command_now(struct tp_run *run, struct tp_diag *diag);
 /** tp_kernels_check - tp_run_init's part for the kernels command: its sort key, its attribute */
 int tp_kernels_check(struct tp_run *run, struct tp_diag *diag);
 
+/** tp_memory_check - likewise for the memory command: sort_column is an enum tp_alloc_key */
+int tp_memory_check(struct tp_run *run, struct tp_diag *diag);
+
 /** tp_run_load_list - all inputs into run->list, each with its tree. For commands. */
 int tp_run_load_list(struct tp_run *run, struct tp_diag *diag);
 

@@ -35,6 +35,7 @@ struct tp_options {
     bool merge_numbered;
     bool of_averages;
     bool compact;
+    bool no_symbols;
     bool now;
     bool help, version;
     const char *device; /* "none": no device; NULL: as the input says */

@@ -2,7 +2,7 @@
 /*
  * The malloc family, counted. Each wrapper calls the next function of its own name and adds what
  * the allocator says it really gave (malloc_usable_size, on both sides) to the thread's counters,
- * which every record carries.
+ * which every record carries. Where single ones are wanted, profile.c records them.
  *
  * Counted once: where the next function calls another of the family through the PLT (glibc's
  * reallocarray calls realloc), the inner wrapper has moved the counters and the outer one does not.
@@ -16,7 +16,9 @@
 
 #include "base/text.h"
 #include "real.h"
+#include "source/malloc/hooks.h"
 #include "source/malloc/malloc.h"
+#include "source/malloc/profile.h"
 #include "sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -26,8 +28,10 @@ void cfree(void *pointer);
 void free_sized(void *pointer, size_t hint);
 void free_aligned_sized(void *pointer, size_t alignment, size_t hint);
 
-/* Cleared when the source is not wanted: then only the next function is called. */
-static bool counting = true;
+/* TP_MALLOC_OFF when the source is not wanted: then only the next function is called. */
+static enum tp_malloc_mode mode = TP_MALLOC_COUNT;
+
+#define HERE __builtin_frame_address(0)
 
 static inline bool ready(void)
 {
@@ -42,20 +46,38 @@ static inline size_t usable(void *pointer)
     return tp_likely(tp_real.malloc_usable_size != NULL) ? tp_real.malloc_usable_size(pointer) : 0;
 }
 
-static inline void count_allocation(void *pointer, uint64_t calls_before)
+static inline void count_allocation(size_t bytes)
 {
-    if (pointer && counting && tp_tls.alloc_calls == calls_before) {
-        tp_tls.alloc_calls++;
-        tp_tls.allocated_bytes += usable(pointer);
-    }
+    tp_tls.alloc_calls++;
+    tp_tls.allocated_bytes += bytes;
 }
 
-static inline void count_free(void *pointer)
+static inline void count_free(size_t bytes)
 {
-    if (counting) {
-        tp_tls.freed_calls++;
-        tp_tls.freed_bytes += usable(pointer);
-    }
+    tp_tls.freed_calls++;
+    tp_tls.freed_bytes += bytes;
+}
+
+/* Behind the next function: an allocation, whatever the mode. */
+static inline __attribute__((always_inline)) void
+allocated(void *pointer, size_t asked, uint64_t calls_before, const void *frame)
+{
+    if (!pointer || mode == TP_MALLOC_OFF || tp_tls.alloc_calls != calls_before)
+        return;
+    size_t bytes = usable(pointer);
+    count_allocation(bytes);
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
+        tp_profile_allocated(mode, pointer, bytes, asked, frame, 0);
+}
+
+/* Before the next function: a free, whatever the mode. */
+static inline __attribute__((always_inline)) void freeing(void *pointer)
+{
+    if (mode == TP_MALLOC_OFF)
+        return;
+    count_free(usable(pointer));
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_may_be_known(mode, pointer))
+        tp_profile_freed(mode, pointer);
 }
 
 static void *no_memory(void)
@@ -64,14 +86,37 @@ static void *no_memory(void)
     return NULL;
 }
 
+/*
+ * What is called most stands here for counting alone, the usual mode, which then needs to keep
+ * nothing across the call but a number. The other modes are functions of their own, to which the
+ * wrapper jumps, so that their frame is the one below the program's.
+ */
+static __attribute__((noinline)) void *malloc_otherwise(size_t size)
+{
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.malloc(size);
+
+    allocated(pointer, size, calls, HERE);
+    return pointer;
+}
+
 EXPORT void *malloc(size_t size)
 {
     if (tp_unlikely(!ready()))
         return tp_arena_allocate(16, size);
+    if (tp_unlikely(mode != TP_MALLOC_COUNT))
+        return malloc_otherwise(size);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.malloc(size);
-    count_allocation(pointer, calls);
+    if (pointer && tp_tls.alloc_calls == calls)
+        count_allocation(usable(pointer));
     return pointer;
+}
+
+static __attribute__((noinline)) void free_otherwise(void *pointer)
+{
+    freeing(pointer);
+    tp_real.free(pointer);
 }
 
 EXPORT void free(void *pointer)
@@ -80,8 +125,21 @@ EXPORT void free(void *pointer)
 
     if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
         return;
-    count_free(pointer);
+    if (tp_unlikely(mode != TP_MALLOC_COUNT)) {
+        free_otherwise(pointer);
+        return;
+    }
+    count_free(usable(pointer));
     tp_real.free(pointer);
+}
+
+static __attribute__((noinline)) void *calloc_otherwise(size_t count, size_t size)
+{
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = tp_real.calloc(count, size);
+
+    allocated(pointer, count * size, calls, HERE);
+    return pointer;
 }
 
 EXPORT void *calloc(size_t count, size_t size)
@@ -90,9 +148,12 @@ EXPORT void *calloc(size_t count, size_t size)
 
     if (tp_unlikely(!ready()))
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : tp_arena_allocate(16, bytes);
+    if (tp_unlikely(mode != TP_MALLOC_COUNT))
+        return calloc_otherwise(count, size);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.calloc(count, size);
-    count_allocation(pointer, calls);
+    if (pointer && tp_tls.alloc_calls == calls)
+        count_allocation(usable(pointer));
     return pointer;
 }
 
@@ -106,20 +167,47 @@ static void *leave_arena(void *pointer, size_t old_size, size_t size)
     return moved;
 }
 
-/* After a resize by the next function: @freed is what the old block held. */
-static inline void count_resize(void *result, size_t size, size_t freed, uint64_t calls,
-                                uint64_t freed_calls)
+/* A resize by the next function: what is known before it. */
+struct resize {
+    void *old;
+    uint64_t calls, freed_calls, ticks;
+    size_t freed; /* what the old block holds */
+    int is_known; /* a free of it is to be recorded */
+};
+
+static inline struct resize before_resize(void *pointer)
 {
-    if (!counting || tp_tls.alloc_calls != calls || tp_tls.freed_calls != freed_calls)
+    struct resize r = {
+        .old = pointer, .calls = tp_tls.alloc_calls, .freed_calls = tp_tls.freed_calls};
+
+    if (pointer && mode != TP_MALLOC_OFF) {
+        r.freed = usable(pointer);
+        if (mode >= TP_MALLOC_SAMPLE)
+            r.is_known = tp_profile_resize(mode, pointer, &r.ticks);
+    }
+    return r;
+}
+
+/* A failed resize frees nothing; realloc(p, 0) does. */
+static inline __attribute__((always_inline)) void count_resize(const struct resize *r, void *result,
+                                                               size_t size, const void *frame)
+{
+    bool freed = r->old && (result || !size);
+
+    if (mode == TP_MALLOC_OFF)
         return;
-    if (result) {
-        tp_tls.alloc_calls++;
-        tp_tls.allocated_bytes += usable(result);
-    }
-    if (freed && (result || !size)) { /* a failed resize frees nothing; realloc(p, 0) does */
-        tp_tls.freed_calls++;
-        tp_tls.freed_bytes += freed;
-    }
+    if (r->is_known)
+        tp_profile_resized(mode, r->old, freed, r->ticks);
+    if (tp_tls.alloc_calls != r->calls || tp_tls.freed_calls != r->freed_calls)
+        return;
+    if (freed && r->freed)
+        count_free(r->freed);
+    if (!result)
+        return;
+    size_t bytes = usable(result);
+    count_allocation(bytes);
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
+        tp_profile_allocated(mode, result, bytes, size, frame, r->old ? TP_ALLOC_RESIZED : 0);
 }
 
 EXPORT void *realloc(void *pointer, size_t size)
@@ -130,10 +218,9 @@ EXPORT void *realloc(void *pointer, size_t size)
         return leave_arena(pointer, old_size, size);
     if (tp_unlikely(!ready()))
         return pointer ? NULL : tp_arena_allocate(16, size);
-    uint64_t calls = tp_tls.alloc_calls, freed_calls = tp_tls.freed_calls;
-    size_t freed = pointer && counting ? usable(pointer) : 0;
+    struct resize r = before_resize(pointer);
     void *result = tp_real.realloc(pointer, size);
-    count_resize(result, size, freed, calls, freed_calls);
+    count_resize(&r, result, size, HERE);
     return result;
 }
 
@@ -147,10 +234,12 @@ EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
         return leave_arena(pointer, old_size, bytes);
     if (tp_unlikely(!ready() || !tp_real.reallocarray))
         return no_memory();
-    uint64_t calls = tp_tls.alloc_calls, freed_calls = tp_tls.freed_calls;
-    size_t freed = pointer && counting ? usable(pointer) : 0;
+    struct resize r = before_resize(pointer);
+    tp_tls.resizing = r.is_known ? pointer : NULL;
     void *result = tp_real.reallocarray(pointer, count, size);
-    count_resize(result, bytes, freed, calls, freed_calls);
+    r.is_known = tp_tls.resizing != NULL; /* not where an inner realloc has taken it over */
+    tp_tls.resizing = NULL;
+    count_resize(&r, result, bytes, HERE);
     return result;
 }
 
@@ -162,7 +251,7 @@ EXPORT void *memalign(size_t alignment, size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.memalign(alignment, size);
-    count_allocation(pointer, calls);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -177,7 +266,7 @@ EXPORT int posix_memalign(void **ret_pointer, size_t alignment, size_t size)
     uint64_t calls = tp_tls.alloc_calls;
     int error = tp_real.posix_memalign(ret_pointer, alignment, size);
     if (!error)
-        count_allocation(*ret_pointer, calls);
+        allocated(*ret_pointer, size, calls, HERE);
     return error;
 }
 
@@ -189,7 +278,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.aligned_alloc(alignment, size);
-    count_allocation(pointer, calls);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -201,7 +290,7 @@ EXPORT void *valloc(size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.valloc(size);
-    count_allocation(pointer, calls);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -213,7 +302,7 @@ EXPORT void *pvalloc(size_t size)
         return no_memory();
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.pvalloc(size);
-    count_allocation(pointer, calls);
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
@@ -228,7 +317,7 @@ EXPORT void cfree(void *pointer)
         free(pointer);
         return;
     }
-    count_free(pointer);
+    freeing(pointer);
     tp_real.cfree(pointer);
 }
 
@@ -243,7 +332,7 @@ EXPORT void free_sized(void *pointer, size_t hint)
         free(pointer);
         return;
     }
-    count_free(pointer);
+    freeing(pointer);
     tp_real.free_sized(pointer, hint);
 }
 
@@ -257,11 +346,65 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
         free(pointer);
         return;
     }
-    count_free(pointer);
+    freeing(pointer);
     tp_real.free_aligned_sized(pointer, alignment, hint);
 }
 
+/* --- for libtpagent_new.so */
+
+static void hook_count(uint64_t *ret_allocations, uint64_t *ret_frees)
+{
+    *ret_allocations = tp_tls.alloc_calls;
+    *ret_frees = tp_tls.freed_calls;
+}
+
+/* tcmalloc's malloc_usable_size makes an object at its first call, by operator new. */
+static void hook_allocated(void *pointer, size_t size, const void *frame)
+{
+    if (tp_tls.in_hook)
+        return;
+    *(volatile uint8_t *)&tp_tls.in_hook = 1;
+    allocated(pointer, size, tp_tls.alloc_calls, frame);
+    *(volatile uint8_t *)&tp_tls.in_hook = 0;
+}
+
+static void hook_freeing(void *pointer)
+{
+    if (tp_tls.in_hook)
+        return;
+    *(volatile uint8_t *)&tp_tls.in_hook = 1;
+    freeing(pointer);
+    *(volatile uint8_t *)&tp_tls.in_hook = 0;
+}
+
+EXPORT const struct tp_allocation_hooks tpagent_allocation_hooks = {
+    .count = hook_count, .allocated = hook_allocated, .freeing = hook_freeing};
+
+/* Which object has @address; "" for none. */
+static const char *owner(void *address)
+{
+    Dl_info info;
+
+    return address && dladdr(address, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
 static char owner_text[512];
+
+/* An allocator that has operators new of its own, which nobody wraps: they don't call malloc. */
+static void look_for_operators(const char **ret_why)
+{
+    const char *operators = owner(dlsym(RTLD_DEFAULT, "_Znwm"));
+    struct tp_text text;
+
+    if (!*operators || strcmp(operators, owner(*(void **)&tp_real.malloc)) != 0)
+        return;
+    tp_text_init(&text, owner_text, sizeof(owner_text));
+    tp_text_format(&text,
+                   "C++ allocations not visible: operator new belongs to %s; preload "
+                   "libtpagent_new.so behind the agent",
+                   operators);
+    *ret_why = owner_text;
+}
 
 /*
  * Whose malloc does the program call? Not ours where the executable or an earlier preload has one
@@ -273,26 +416,27 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
     uint64_t calls = tp_tls.alloc_calls;
     char *copy = strdup("tpagent");
     void *used_free = dlsym(RTLD_DEFAULT, "free"), *used = dlsym(RTLD_DEFAULT, "malloc");
-    Dl_info info;
     struct tp_text text;
 
-    (void)config;
     bool seen = tp_tls.alloc_calls != calls;
     if (copy && used_free)
         ((void (*)(void *))used_free)(copy);
-    if (seen || !copy)
+    if (seen || !copy) {
+        look_for_operators(ret_why);
+        mode = tp_profile_start(config, ret_why);
         return 0;
+    }
     tp_text_init(&text, owner_text, sizeof(owner_text));
     tp_text_format(&text, "host allocations not visible: malloc belongs to %s",
-                   used && dladdr(used, &info) && info.dli_fname ? info.dli_fname
-                                                                 : "another object");
+                   *owner(used) ? owner(used) : "another object");
     *ret_why = owner_text;
     return -ENOENT;
 }
 
 void tp_malloc_stop_counting(void)
 {
-    counting = false;
+    mode = TP_MALLOC_OFF;
 }
 
-const struct tp_source tp_source_malloc = {.start = malloc_start};
+const struct tp_source tp_source_malloc = {.start = malloc_start,
+                                           .fork_child = tp_profile_fork_child};

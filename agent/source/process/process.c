@@ -188,9 +188,10 @@ static void look(bool now)
     tp_os_unmap(memory, CHUNK + LINES + ELF_HEAD);
 }
 
+/* Once more when the drain has been asked to end: stacks may lead through the newest modules. */
 static void process_tick(void)
 {
-    look(false);
+    look(atomic_load(&tp_agent.live->want) != 0);
 }
 
 /* The drain thread, where there is one, has just looked or is about to end. */

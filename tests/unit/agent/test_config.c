@@ -83,6 +83,35 @@ START_TEST(alloc_off_takes_the_malloc_source_out)
 }
 END_TEST
 
+START_TEST(choices_may_bear_a_size)
+{
+    static const struct {
+        const char *entry;
+        unsigned choice;
+        uint64_t bytes;
+    } cases[] = {
+        {"TPAGENT_ALLOC=all", TP_ALLOC_ALL, 0},
+        {"TPAGENT_ALLOC=sample:512k", TP_ALLOC_SAMPLE, 512 << 10},
+        {"TPAGENT_ALLOC=sample:1", TP_ALLOC_SAMPLE, 1},
+        /* none of them: the default stands */
+        {"TPAGENT_ALLOC=sample", TP_ALLOC_COUNT, 0},
+        {"TPAGENT_ALLOC=sample:", TP_ALLOC_COUNT, 0},
+        {"TPAGENT_ALLOC=sample:0", TP_ALLOC_COUNT, 0},
+        {"TPAGENT_ALLOC=sample:x", TP_ALLOC_COUNT, 0},
+        {"TPAGENT_ALLOC=all:5", TP_ALLOC_COUNT, 0},
+        {"TPAGENT_ALLOC=sample:BYTES", TP_ALLOC_COUNT, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        read_one(cases[i].entry);
+        ck_assert_msg(config.alloc.choice == cases[i].choice &&
+                          config.alloc.bytes == cases[i].bytes,
+                      "%s gave %u, %llu", cases[i].entry, config.alloc.choice,
+                      (unsigned long long)config.alloc.bytes);
+    }
+}
+END_TEST
+
 START_TEST(run_dir_means_inherited)
 {
     read_one("TPAGENT_RUN_DIR=/x");
@@ -114,6 +143,7 @@ int main(void)
     tcase_add_test(tests, choices_are_whole_words);
     tcase_add_test(tests, sources_apply_left_to_right);
     tcase_add_test(tests, alloc_off_takes_the_malloc_source_out);
+    tcase_add_test(tests, choices_may_bear_a_size);
     tcase_add_test(tests, run_dir_means_inherited);
     tcase_add_test(tests, resolved_configuration_is_json);
     return host_run(tests, "config");

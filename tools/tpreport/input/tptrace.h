@@ -6,6 +6,7 @@
 #include "input/input.h"
 #include "input/tptrace_stream.h"
 #include "input/tptrace_run.h"
+#include "model/alloc_profile.h"
 
 extern const struct tp_input_kind tp_input_tptrace;
 
@@ -84,6 +85,22 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
  * records, sizes */
 void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *strings, bool all,
                        struct tp_buffer *out);
+
+/* ---- allocations (tptrace_memory.c) ---- */
+
+/**
+ * tptrace_memory - the allocations of a recording, added to a profile
+ * @want_symbols: name functions, for which the files that the recording names are opened where
+ *                they are regular files with the build id that was recorded
+ * @notes, @recording: as in struct tp_input
+ * @ret_cut: is anything lost or unreadable?
+ *
+ * Context: offline; reads all records. Return: 0 or negative with @diag.
+ */
+int tptrace_memory(const char *path, const struct tp_selection *selection, bool want_symbols,
+                   struct tp_alloc_profile *profile, struct tp_strings *strings,
+                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
+                   bool *ret_cut, struct tp_diag *diag);
 
 /* ---- info and check (tptrace_info.c, tptrace_check.c) ---- */
 

@@ -293,7 +293,7 @@ static uint64_t count_unexplained(const struct tptrace_process *p)
 {
     uint64_t count = 0;
 
-    for (unsigned k = TP_EVENT_CUDA_CALL; k < TP_EVENT_KIND_END; k++)
+    for (unsigned k = TP_EVENT_CUDA_CALL; k <= TP_EVENT_CUDA_NODE; k++)
         count += p->meta.cuda.is_known ? 0 : p->totals.stream.kinds[k];
     return count;
 }

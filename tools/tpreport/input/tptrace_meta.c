@@ -250,6 +250,27 @@ static int take_drop(struct tptrace_meta *meta, const struct tptrace_json *line,
     return put_member(&drop->reason, line, "reason");
 }
 
+static int take_module(struct tptrace_meta *meta, const struct tptrace_json *line,
+                       struct tp_diag *diag)
+{
+    struct tptrace_meta_module found = {0};
+    int error = 0;
+
+    (void)diag;
+    if (!tptrace_json_text(line, "path") || !tptrace_json_u64(line, "base", &found.base) ||
+        !tptrace_json_u64(line, "size", &found.size) || found.size > UINT64_MAX - found.base)
+        return -TP_EVALUE;
+    tptrace_json_u64(line, "offset", &found.offset);
+    struct tptrace_meta_module *module =
+        add_item(meta, (void **)&meta->modules, &meta->module_count, sizeof(*module),
+                 TPTRACE_META_OTHERS_MAX, &error);
+    if (!module)
+        return error;
+    *module = found;
+    error = put_member(&module->path, line, "path");
+    return error ? error : put_member(&module->build_id, line, "build_id");
+}
+
 static int take_evict(struct tptrace_meta *meta, const struct tptrace_json *line,
                       struct tp_diag *diag)
 {
@@ -352,7 +373,7 @@ static const struct {
     {"track", take_track},         {"source", take_source},       {"note", take_note},
     {"drop", take_drop},           {"evict", take_evict},         {"end", take_end},
     {"track_end", take_track_end}, {"recovered", take_recovered}, {"schema", take_nothing},
-    {"module", take_nothing},      {"device", take_nothing},
+    {"module", take_module},       {"device", take_nothing},
 };
 
 static int take_object(struct tptrace_meta *meta, const struct tptrace_json *line,
@@ -526,6 +547,10 @@ static void free_lists(struct tptrace_meta *meta)
         free(meta->notes[i]);
     for (size_t i = 0; i < meta->drop_count; i++)
         free(meta->drops[i].reason);
+    for (size_t i = 0; i < meta->module_count; i++) {
+        free(meta->modules[i].path);
+        free(meta->modules[i].build_id);
+    }
 }
 
 void tptrace_meta_fini(struct tptrace_meta *meta)
@@ -545,6 +570,7 @@ void tptrace_meta_fini(struct tptrace_meta *meta)
     free(meta->drops);
     free(meta->evictions);
     free(meta->totals);
+    free(meta->modules);
     meta_init(meta);
 }
 

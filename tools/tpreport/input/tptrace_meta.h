@@ -44,6 +44,13 @@ struct tptrace_meta_total {
     uint64_t slots, dropped;
 };
 
+/* A file that was mapped to be executed; in the order in which they were seen. */
+struct tptrace_meta_module {
+    char *path;
+    char *build_id; /* hex; NULL unknown */
+    uint64_t base, size, offset;
+};
+
 struct tptrace_meta {
     bool has_start;
     bool has_uuid;
@@ -66,8 +73,9 @@ struct tptrace_meta {
     struct tptrace_meta_drop *drops;
     struct tptrace_meta_evict *evictions;
     struct tptrace_meta_total *totals; /* ascending by track */
+    struct tptrace_meta_module *modules;
     size_t pair_count, track_count, source_count, note_count, drop_count, eviction_count,
-        total_count;
+        total_count, module_count;
 
     struct tptrace_meta_cuda cuda;
     bool recovered; /* rings were made blocks */

@@ -349,7 +349,7 @@ static int make_windows(struct tptrace_run *run, struct tptrace_process *process
 
 unsigned tptrace_run_workers(const struct tptrace_run_options *options)
 {
-    return options->workers ? options->workers : tptrace_worker_count();
+    return options->in_time ? 1 : options->workers ? options->workers : tptrace_worker_count();
 }
 
 /* What only reading needed. */
@@ -402,6 +402,7 @@ static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
         .first_ordinal = first_ordinal,
         .user = (uint64_t)(member - run->members),
         .workers = tptrace_run_workers(options),
+        .in_time = options->in_time,
         .verify = options->verify,
     };
 

@@ -63,6 +63,7 @@ struct tptrace_run_options {
     const struct tp_selection *selection; /* NULL: all */
     bool fold;
     bool want_shapes;
+    bool in_time;         /* as in struct tptrace_stream_options, as the next one */
     bool verify;          /* as in struct tptrace_stream_options */
     unsigned workers;     /* 0: as many as there are cores */
     size_t trouble_limit; /* texts kept per process */

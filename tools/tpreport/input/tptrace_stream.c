@@ -180,6 +180,15 @@ static int take_cuda(void *context, const uint64_t *record, uint64_t ticks)
     return r->consumer->cuda(r->consumer->context, &r->source, record, ticks, &r->stream);
 }
 
+static int take_alloc(void *context, const uint64_t *record, uint64_t ticks)
+{
+    struct tptrace_reading *r = context;
+
+    if (!r->consumer->alloc)
+        return 0;
+    return r->consumer->alloc(r->consumer->context, &r->source, record, ticks, &r->stream);
+}
+
 /* ---- watching ---- */
 
 static void watch_ended(void *context, const struct tp_stream_range *range)
@@ -257,10 +266,12 @@ static bool thread_is_wanted(const struct run *run, const struct tptrace_track *
     return tptrace_thread_is(&run->process->meta, run->options->thread, track->tid);
 }
 
-/* Device work is recorded by other threads than those that launched it. */
+/* Device work is recorded by other threads than those that launched it, and a block may be freed by
+ * another thread than the one that allocated it. */
 static bool track_is_read(const struct run *run, const struct tptrace_track *track)
 {
-    return tptrace_cuda_is(&run->process->meta.cuda, "cupti") || thread_is_wanted(run, track);
+    return run->options->in_time || tptrace_cuda_is(&run->process->meta.cuda, "cupti") ||
+           thread_is_wanted(run, track);
 }
 
 /* ---- one piece ---- */
@@ -299,6 +310,7 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
         .range = r->source.is_muted ? drop_range : take_range,
         .point = r->source.is_muted ? NULL : take_point,
         .cuda = take_cuda,
+        .alloc = take_alloc,
         .watcher = r->is_watched ? &stream_watcher : NULL,
     };
     tp_stream_init(&r->stream, &config, piece->first_ticks);
@@ -387,24 +399,34 @@ static void verify_block(struct run *run, const struct tptrace_reading *r,
         note_difference(run, piece, "records lost", block->header.lost, lost);
 }
 
-static int feed_block(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece,
-                      const struct tp_block *block)
+/* Before the first record of a block. */
+static int begin_block(struct run *run, struct tptrace_reading *r,
+                       const struct tptrace_piece *piece, const struct tp_block *block,
+                       bool *ret_open_fits)
 {
-    uint64_t lost = r->stream.counts.lost_records;
-    bool verify = run->options->verify, open_fits = true;
     int error = 0;
 
     if (piece->gap || r->broken)
         error = tp_stream_restart(&r->stream, block->open, block->open_slots,
                                   block->header.first_ticks);
-    else if (verify)
-        open_fits = tp_stream_has_open(&r->stream, block->open, block->open_slots);
+    else if (run->options->verify)
+        *ret_open_fits = tp_stream_has_open(&r->stream, block->open, block->open_slots);
     r->broken = false;
     if (block->unknown_records) {
         pthread_mutex_lock(&run->lock);
         run->process->totals.unknown_records += block->unknown_records;
         pthread_mutex_unlock(&run->lock);
     }
+    return error;
+}
+
+static int feed_block(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece,
+                      const struct tp_block *block)
+{
+    uint64_t lost = r->stream.counts.lost_records;
+    bool verify = run->options->verify, open_fits = true;
+    int error = begin_block(run, r, piece, block, &open_fits);
+
     if (error)
         return error;
     error = tp_stream_feed(&r->stream, block->slots + (size_t)piece->skip * TP_SLOT_WORDS,
@@ -414,15 +436,26 @@ static int feed_block(struct run *run, struct tptrace_reading *r, const struct t
     return error;
 }
 
-static int feed_ring(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece)
+static int begin_ring(struct tptrace_reading *r, const struct tptrace_piece *piece)
 {
-    const uint64_t *slots = run->process->ring_slots + piece->offset * TP_SLOT_WORDS;
     int error = 0;
 
     if (piece->gap || r->broken)
         error = tp_stream_restart(&r->stream, NULL, 0, piece->first_ticks);
     r->broken = false;
-    return error ? error : tp_stream_feed(&r->stream, slots, piece->slots);
+    return error;
+}
+
+static const uint64_t *ring_slots(const struct run *run, const struct tptrace_piece *piece)
+{
+    return run->process->ring_slots + piece->offset * TP_SLOT_WORDS;
+}
+
+static int feed_ring(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece)
+{
+    int error = begin_ring(r, piece);
+
+    return error ? error : tp_stream_feed(&r->stream, ring_slots(run, piece), piece->slots);
 }
 
 /* Wait until all pieces before this one on its track are done. Return: false when the run failed.
@@ -509,6 +542,190 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* ---- all records in the order of time ---- */
+
+/* A track on its way: one piece of it is in memory, from its first record's time on. */
+struct lane {
+    struct tptrace_reading *reading;
+    const struct tptrace_piece *next, *end; /* pieces to come */
+    uint64_t *copy;                         /* slots of a block; NULL: of a ring, or none */
+    const uint64_t *slots;
+    size_t at, count;
+    uint64_t ticks; /* of the next record, or of the next piece; never goes back */
+};
+
+struct lanes {
+    struct tptrace_pieces pieces;
+    struct lane *items;
+    struct lane **heap; /* the earliest one on top */
+    size_t count;       /* in the heap */
+};
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const struct tptrace_piece *left = a, *right = b;
+    uint32_t l = left->track->ordinal, r = right->track->ordinal;
+
+    if (l != r)
+        return l < r ? -1 : 1;
+    return (left->first_slot > right->first_slot) - (left->first_slot < right->first_slot);
+}
+
+static int collect_pieces(struct run *run, struct lanes *lanes)
+{
+    struct tptrace_piece piece;
+    int found, error = 0;
+
+    while (!error && (found = tptrace_blocks_next(&run->blocks, &piece)) != 0)
+        error = found < 0 ? found : tptrace_pieces_add(&lanes->pieces, &piece);
+    if (lanes->pieces.count)
+        qsort(lanes->pieces.items, lanes->pieces.count, sizeof(piece), compare_pieces);
+    return error;
+}
+
+static void sift_down(struct lanes *lanes, size_t at)
+{
+    struct lane *lane = lanes->heap[at];
+
+    for (size_t child; (child = 2 * at + 1) < lanes->count; at = child) {
+        if (child + 1 < lanes->count && lanes->heap[child + 1]->ticks < lanes->heap[child]->ticks)
+            child++;
+        if (lanes->heap[child]->ticks >= lane->ticks)
+            break;
+        lanes->heap[at] = lanes->heap[child];
+    }
+    lanes->heap[at] = lane;
+}
+
+static int make_lanes(struct run *run, struct lanes *lanes)
+{
+    const struct tptrace_piece *piece = lanes->pieces.items, *end = piece + lanes->pieces.count;
+
+    lanes->items = calloc(run->process->tracks.count + 1, sizeof(*lanes->items));
+    lanes->heap = calloc(run->process->tracks.count + 1, sizeof(struct lane *));
+    if (!lanes->items || !lanes->heap)
+        return -ENOMEM;
+    while (piece < end) {
+        struct lane *lane = &lanes->items[lanes->count];
+        *lane = (struct lane){
+            .reading = find_reading(run, piece), .next = piece, .ticks = piece->first_ticks};
+        if (!lane->reading)
+            return -ENOMEM;
+        while (piece < end && piece->track == lane->next->track)
+            piece++;
+        lane->end = piece;
+        lanes->heap[lanes->count++] = lane;
+    }
+    for (size_t i = lanes->count / 2; i-- > 0;)
+        sift_down(lanes, i);
+    return 0;
+}
+
+/* The lane's next piece into memory; a damaged one has no records. */
+static int load_piece(struct worker *w, struct lane *lane)
+{
+    const struct tptrace_piece *piece = lane->next++;
+    bool open_fits;
+    struct tp_block block;
+
+    free(lane->copy);
+    lane->copy = NULL;
+    lane->at = lane->count = 0;
+    if (piece->segment == TPTRACE_RING) {
+        lane->slots = ring_slots(w->run, piece);
+        lane->count = piece->slots;
+        return begin_ring(lane->reading, piece);
+    }
+    int decoded = decode_piece(w, piece, &block);
+    lane->reading->broken |= !decoded;
+    if (decoded <= 0)
+        return decoded;
+    lane->count = block.slot_count - piece->skip;
+    lane->slots = lane->copy = malloc((lane->count + 1) * TP_SLOT_BYTES);
+    if (!lane->copy)
+        return -ENOMEM;
+    memcpy(lane->copy, block.slots + (size_t)piece->skip * TP_SLOT_WORDS,
+           lane->count * TP_SLOT_BYTES);
+    return begin_block(w->run, lane->reading, piece, &block, &open_fits);
+}
+
+static void keep_time(struct lane *lane)
+{
+    uint64_t ticks = lane->ticks;
+
+    if (lane->at < lane->count)
+        ticks = tp_ticks_unwrap(tp_slot_ticks(lane->slots + lane->at * TP_SLOT_WORDS),
+                                lane->reading->stream.ticks);
+    else if (lane->next < lane->end)
+        ticks = lane->next->first_ticks;
+    if ((int64_t)(ticks - lane->ticks) > 0)
+        lane->ticks = ticks;
+}
+
+/* Records up to @until. */
+static int feed_lane(struct lane *lane, uint64_t until)
+{
+    struct tp_stream *stream = &lane->reading->stream;
+    int error = 0;
+
+    while (lane->at < lane->count && lane->ticks <= until && !error) {
+        const uint64_t *record = lane->slots + lane->at * TP_SLOT_WORDS;
+        unsigned slots = tp_kind_slots(tp_slot_kind(record));
+        if (!slots || slots > lane->count - lane->at) /* what no ring check refuses */
+            slots = (unsigned)(lane->count - lane->at);
+        else
+            error = tp_stream_feed(stream, record, slots);
+        lane->at += slots;
+        keep_time(lane);
+    }
+    return error;
+}
+
+static int run_lanes(struct worker *w, struct lanes *lanes)
+{
+    int error = 0;
+
+    while (lanes->count && !error) {
+        struct lane *lane = lanes->heap[0];
+        uint64_t until = UINT64_MAX;
+        for (size_t i = 1; i < 3 && i < lanes->count; i++)
+            until = lanes->heap[i]->ticks < until ? lanes->heap[i]->ticks : until;
+        lane->reading->consumer = w->consumer;
+        if (lane->at < lane->count)
+            error = feed_lane(lane, until);
+        else if (lane->next < lane->end)
+            error = load_piece(w, lane);
+        else
+            lanes->heap[0] = lanes->heap[--lanes->count];
+        error = error == -TP_ECORRUPT ? 0 : error;
+        keep_time(lane);
+        if (lanes->count)
+            sift_down(lanes, 0);
+    }
+    return error;
+}
+
+static int run_in_time(struct run *run)
+{
+    struct worker w = {
+        .run = run, .consumer = &run->consumers[0], .decoder = tp_block_decoder_create()};
+    struct lanes lanes = {0};
+    int error = w.decoder ? collect_pieces(run, &lanes) : -ENOMEM;
+
+    if (!error)
+        error = make_lanes(run, &lanes);
+    if (!error)
+        error = run_lanes(&w, &lanes);
+    for (size_t i = 0; lanes.items && i < run->process->tracks.count; i++)
+        free(lanes.items[i].copy);
+    free(lanes.items);
+    free(lanes.heap);
+    free(lanes.pieces.items);
+    free(w.bytes);
+    tp_block_decoder_destroy(w.decoder);
+    return error;
+}
+
 static void free_readings(struct run *run)
 {
     const struct tptrace_tracks *tracks = &run->process->tracks;
@@ -527,7 +744,7 @@ static void add_counts(struct tptrace_totals *totals, const struct tptrace_readi
         tp_stream_add_counts(&totals->stream, &r->stream.counts);
         return;
     }
-    for (unsigned k = TP_EVENT_CUDA_CALL; k < TP_EVENT_KIND_END; k++)
+    for (unsigned k = TP_EVENT_CUDA_CALL; k <= TP_EVENT_CUDA_NODE; k++)
         totals->stream.kinds[k] += r->stream.counts.kinds[k];
 }
 
@@ -547,6 +764,8 @@ static int finish_tracks(struct run *run)
             begin_watch(r);
             error = tp_stream_finish(&r->stream, run->process->last_ticks);
             error = end_watch(r, error);
+            if (!error && r->consumer->end_track && !r->source.is_muted)
+                error = r->consumer->end_track(r->consumer->context, &r->source, &r->stream);
             add_counts(totals, r);
             lost = r->stream.counts.lost_records;
         }
@@ -641,7 +860,7 @@ int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.turn, NULL);
     tptrace_blocks_begin(&run.blocks, process, options->verify);
-    int error = run_workers(&run);
+    int error = options->in_time ? run_in_time(&run) : run_workers(&run);
     if (!error)
         error = finish_tracks(&run);
     if (!error)

@@ -24,6 +24,7 @@ struct tptrace_stream_options {
     uint64_t first_ordinal; /* of the process's first track */
     uint64_t user;
     unsigned workers; /* at least 1 */
+    bool in_time;     /* all tracks' records in the order of time, by one worker */
     bool verify; /* what blocks say of themselves against what is in them: differences are troubles
                   */
 };
@@ -76,6 +77,12 @@ struct tptrace_consumer {
     /* a record of CUDA that is no range; the stream tells where it stands */
     int (*cuda)(void *context, const struct tptrace_source *source, const uint64_t *record,
                 uint64_t ticks, struct tp_stream *stream);
+    /* a record of a single allocation or free */
+    int (*alloc)(void *context, const struct tptrace_source *source, const uint64_t *record,
+                 uint64_t ticks, const struct tp_stream *stream);
+    /* a track has ended; its counters are those of its last record */
+    int (*end_track)(void *context, const struct tptrace_source *source,
+                     const struct tp_stream *stream);
     const struct tptrace_watcher *watcher;
     int (*end_process)(
         void *context); /* the process and its names go away; by one thread for all workers */

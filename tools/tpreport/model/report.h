@@ -9,6 +9,7 @@
 struct tp_gpu_report;
 struct tp_kernel_report;
 struct tp_work_source;
+struct tp_alloc_report;
 
 /* What a view shows: rows that are groups, or rows that are the events of a list. */
 struct tp_report {
@@ -26,6 +27,7 @@ struct tp_report {
     const struct tp_gpu_report *gpu;        /* of the gpu command */
     const struct tp_kernel_report *kernels; /* of the kernels command; else these two are NULL */
     struct tp_work_source *work;
+    const struct tp_alloc_report *memory; /* of the memory command; else NULL */
 };
 
 /**

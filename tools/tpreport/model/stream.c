@@ -334,6 +334,9 @@ static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned 
 {
     bool wanted = kind == TP_EVENT_ASYNC_BEGIN || kind == TP_EVENT_ASYNC_END;
 
+    if (kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE)
+        return stream->config.alloc ? stream->config.alloc(stream->config.context, record, ticks)
+                                    : 0;
     if (kind >= TP_EVENT_CUDA_CALL)
         return stream->config.cuda ? stream->config.cuda(stream->config.context, record, ticks) : 0;
     if (kind == TP_EVENT_MEMORY && (record[1] & 0xffff) != 0) {

@@ -91,9 +91,10 @@ struct tp_stream_config {
     /* records of the kinds ASYNC_BEGIN and ASYNC_END, MEMORY outside of all ranges; NULL: nobody
      * wants them */
     int (*point)(void *context, const uint64_t *record, int64_t ns, uint64_t sequence);
-    /* records of CUDA that are no ranges, and MEMORY of a device, by their ticks; NULL: nobody
-     * wants them */
+    /* records of CUDA that are no ranges, MEMORY of a device, and of single allocations, by their
+     * ticks; NULL: nobody wants them */
     int (*cuda)(void *context, const uint64_t *record, uint64_t ticks);
+    int (*alloc)(void *context, const uint64_t *record, uint64_t ticks);
     const struct tp_stream_watcher *watcher; /* NULL: nobody watches */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/alloc_profile.h"
 #include "model/call_paths.h"
 #include "model/trace_rows.h"
 #include "view/view.h"
@@ -277,6 +278,19 @@ static void write_packed(struct pprof *p, struct tp_output *output)
     tp_output_bytes(output, bytes, size);
 }
 
+/* Frees all. Return: 0, or @result or -ENOMEM explained in @diag. */
+static int finish(struct pprof *p, int result, struct tp_diag *diag)
+{
+    for (size_t i = 0; i < p->block_count; i++)
+        free(p->blocks[i]);
+    free(p->blocks);
+    tp_strings_fini(&p->strings);
+    if (!result && p->failed)
+        result = -ENOMEM;
+    return result < 0 ? tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the profile")
+                      : 0;
+}
+
 int tp_pprof_write(const struct tp_report *report, const struct tp_view_options *options,
                    struct tp_output *output, struct tp_diag *diag)
 {
@@ -290,12 +304,108 @@ int tp_pprof_write(const struct tp_report *report, const struct tp_view_options 
         build(&p, options->metric);
     if (!result && !p.failed)
         write_packed(&p, output);
-    for (size_t i = 0; i < p.block_count; i++)
-        free(p.blocks[i]);
-    free(p.blocks);
-    tp_strings_fini(&p.strings);
     tp_call_paths_fini(&paths);
-    return result < 0 || p.failed ? tp_diag_fail(diag, result < 0 ? result : -ENOMEM,
-                                                 TP_DIAG_NO_OFFSET, "no memory for the profile")
-                                  : 0;
+    return finish(&p, result, diag);
+}
+
+/* ---- allocations, as heap profiles have them ---- */
+
+static const struct heap_type {
+    const char *type, *unit;
+    enum tp_alloc_key key;
+} heap_types[] = {
+    {"alloc_objects", "count", TP_ALLOC_ALLOCATIONS},
+    {"alloc_space", "bytes", TP_ALLOC_ALLOCATED_BYTES},
+    {"inuse_space", "bytes", TP_ALLOC_LIVE_BYTES},
+    {"peak_space", "bytes", TP_ALLOC_PEAK_BYTES},
+    {"temporary_objects", "count", TP_ALLOC_TEMPORARY},
+};
+
+enum { HEAP_TYPES = sizeof(heap_types) / sizeof(heap_types[0]) };
+
+static void put_heap_types(struct pprof *p, enum tp_alloc_key key)
+{
+    Tp__Pprof__ValueType *items = take(p, HEAP_TYPES, sizeof(*items));
+    Tp__Pprof__ValueType **list = take(p, HEAP_TYPES, sizeof(*list));
+
+    for (int i = 0; i < HEAP_TYPES && !p->failed; i++) {
+        tp__pprof__value_type__init(&items[i]);
+        items[i].type = put_string(p, heap_types[i].type);
+        items[i].unit = put_string(p, heap_types[i].unit);
+        list[i] = &items[i];
+        if (heap_types[i].key == key || !i)
+            p->profile.default_sample_type = items[i].type;
+    }
+    p->profile.n_sample_type = HEAP_TYPES;
+    p->profile.sample_type = list;
+}
+
+/* By string id of the report: a frame's place among the functions, from 1. */
+static const uint64_t *put_frames(struct pprof *p)
+{
+    const struct tp_report *report = p->report;
+    const struct tp_alloc_report *memory = report->memory;
+    uint64_t *of_string = take(p, report->strings->count, sizeof(*of_string));
+    int64_t *names = take(p, report->strings->count, sizeof(*names));
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < memory->row_count[TP_ALLOC_BY_STACK] && !p->failed; i++) {
+        uint32_t stack = memory->rows[TP_ALLOC_BY_STACK][i].key;
+        const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+        for (uint32_t f = 0; f < tp_stacks_count(report->stacks, stack); f++) {
+            const struct tp_string *frame = tp_strings_get(report->strings, frames[f]);
+            if (of_string[frames[f]])
+                continue;
+            names[count] = put_bytes(p, frame->bytes, frame->size);
+            of_string[frames[f]] = ++count;
+        }
+    }
+    if (!p->failed)
+        put_functions(p, names, count);
+    return of_string;
+}
+
+static void put_heap_sample(struct pprof *p, const struct tp_alloc_row *row,
+                            const uint64_t *functions)
+{
+    const uint32_t *frames = tp_stacks_frames(p->report->stacks, row->key);
+    uint32_t depth = tp_stacks_count(p->report->stacks, row->key);
+    Tp__Pprof__Sample *sample = take(p, 1, sizeof(*sample));
+    uint64_t *locations = take(p, depth, sizeof(*locations));
+    int64_t *values = take(p, HEAP_TYPES, sizeof(*values));
+
+    if (p->failed)
+        return;
+    tp__pprof__sample__init(sample);
+    for (uint32_t f = 0; f < depth; f++)
+        locations[f] = functions[frames[f]];
+    for (int i = 0; i < HEAP_TYPES; i++)
+        values[i] = (int64_t)(tp_alloc_key_value(&row->sums, heap_types[i].key) + 0.5);
+    sample->n_location_id = depth;
+    sample->location_id = locations;
+    sample->n_value = HEAP_TYPES;
+    sample->value = values;
+    p->profile.sample[p->profile.n_sample++] = sample;
+}
+
+int tp_memory_write_pprof(const struct tp_report *report, const struct tp_view_options *options,
+                          struct tp_output *output, struct tp_diag *diag)
+{
+    const struct tp_alloc_report *memory = report->memory;
+    size_t count = memory->row_count[TP_ALLOC_BY_STACK];
+    struct pprof p = {.report = report};
+    int result = tp_strings_init(&p.strings);
+
+    (void)options;
+    if (!result) {
+        tp__pprof__profile__init(&p.profile);
+        put_heap_types(&p, memory->key);
+        const uint64_t *functions = put_frames(&p);
+        p.profile.sample = take(&p, count, sizeof(*p.profile.sample));
+        for (size_t i = 0; i < count && !p.failed; i++)
+            put_heap_sample(&p, &memory->rows[TP_ALLOC_BY_STACK][i], functions);
+        put_table(&p);
+        write_packed(&p, output);
+    }
+    return finish(&p, result, diag);
 }

@@ -21,6 +21,7 @@ enum tp_view_subject {
     TP_VIEW_CALLS,       /* the same about calls of the device's runtime */
     TP_VIEW_KERNEL_WORK, /* single kernels */
     TP_VIEW_OPERATOR_WORK, /* single operators */
+    TP_VIEW_MEMORY,        /* the allocation profile */
 };
 
 struct tp_view_options {

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An allocation is recorded after the allocator has made it, a free before the allocator has it
+ * back: so in the order of time an address never is allocated twice. Allocations alone make no
+ * recording: in a process of which nothing else is recorded they are left out.
+ */
+#include "source/malloc/profile.h"
+
+#include "agent.h"
+#include "record.h"
+#include "source/malloc/sampler.h"
+#include "stack.h"
+
+/* Blocks watched at a time: for the usual period 64 GiB of them, for smaller ones more. */
+#define USUAL_PERIOD (UINT64_C(256) << 10)
+#define WATCHED_USUAL (128u << 10)
+#define WATCHED_MANY (1u << 20)
+
+struct tp_watched tp_watched;
+
+/* Set at start, constant afterwards. */
+static struct {
+    uint64_t period;
+    unsigned depth;
+} profile;
+
+enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char **ret_why)
+{
+    if (config->alloc.choice != TP_ALLOC_SAMPLE && config->alloc.choice != TP_ALLOC_ALL)
+        return TP_MALLOC_COUNT;
+    profile.depth =
+        config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
+    tp_stack_start();
+    if (config->alloc.choice == TP_ALLOC_ALL)
+        return TP_MALLOC_ALL;
+    profile.period =
+        config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
+    if (tp_watched_init(&tp_watched,
+                        profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY) < 0) {
+        *ret_why = "no memory to watch sampled blocks: allocations are only counted";
+        return TP_MALLOC_COUNT;
+    }
+    return TP_MALLOC_SAMPLE;
+}
+
+void tp_profile_fork_child(void)
+{
+    tp_tls.sample_random = 0;
+    tp_tls.sample_left = 0;
+}
+
+/* This thread's ring, or a recording in which it may get one. */
+static inline bool may_record(void)
+{
+    const struct tp_thread *t = tp_tls.thread;
+    const struct tp_live *live = tp_agent.live;
+
+    if (tp_likely(t && t->slots))
+        return true;
+    return live && live->pid && tp_recording() && tp_thread_attach();
+}
+
+/* Whether this allocation is the one that the draw meant; the next one is drawn. */
+static bool is_sampled(size_t bytes)
+{
+    if (!tp_tls.sample_random) { /* the first one of this thread */
+        tp_tls.sample_random = tp_sampler_seed(tp_ticks(), (uintptr_t)&tp_tls);
+        tp_tls.sample_left =
+            tp_sampler_draw(&tp_tls.sample_random, profile.period) - (int64_t)(bytes ? bytes : 1);
+        if (tp_tls.sample_left > 0)
+            return false;
+    }
+    tp_tls.sample_left = tp_sampler_draw(&tp_tls.sample_random, profile.period);
+    return true;
+}
+
+static __attribute__((noinline)) bool write_slowly(unsigned kind, const uint64_t words[4],
+                                                   uint32_t argument, uint64_t ticks)
+{
+    const struct tp_record record = {
+        .kind = (uint8_t)kind,
+        .role = TP_ROLE_POINT,
+        .slots = 2,
+        .drains = 1,
+        .argument = argument,
+        .words = {words[0], words[1], words[2], words[3]},
+    };
+    return tp_record_slow(&record, ticks);
+}
+
+/* As tp_record_write_at, word by word out of registers. */
+static inline __attribute__((always_inline)) bool write_record(unsigned kind, uint32_t argument,
+                                                               uint64_t word4, uint64_t word5,
+                                                               uint64_t word6, uint64_t word7,
+                                                               uint64_t ticks)
+{
+    struct tp_thread *t;
+
+    if (!tp_fast(&t, 2)) {
+        const uint64_t words[4] = {word4, word5, word6, word7};
+        return write_slowly(kind, words, argument, ticks);
+    }
+    uint64_t cursor = t->cursor;
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t *slot = t->slots + ((cursor + 1) & t->mask) * TP_SLOT_WORDS;
+    slot[0] = word4;
+    slot[1] = word5;
+    slot[2] = word6;
+    slot[3] = word7;
+    tp_slot0(t, cursor, kind, ticks, argument);
+    tp_publish(t, cursor + 2);
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+    return true;
+}
+
+static inline uint64_t slack_and_flags(size_t bytes, size_t asked, unsigned flags)
+{
+    uint64_t slack = bytes > asked ? bytes - asked : 0, most = (UINT64_C(1) << 48) - 1;
+
+    return (slack < most ? slack : most) | (uint64_t)flags << 48;
+}
+
+static void write_sample(const void *pointer, size_t bytes, size_t asked, const void *frame,
+                         unsigned flags)
+{
+    uint32_t stack = profile.depth ? tp_stack_id(frame, profile.depth) : TP_NAME_NONE;
+    bool is_watched = tp_watched_put(&tp_watched, pointer);
+
+    if (!is_watched)
+        flags |= TP_ALLOC_UNWATCHED;
+    if (!write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes,
+                      slack_and_flags(bytes, asked, flags), profile.period, tp_ticks()) &&
+        is_watched)
+        tp_watched_take(&tp_watched, pointer);
+}
+
+void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
+                          const void *frame, unsigned flags)
+{
+    if (mode == TP_MALLOC_SAMPLE) {
+        if (is_sampled(bytes) && may_record())
+            write_sample(pointer, bytes, asked, frame, flags);
+        return;
+    }
+    if (!may_record())
+        return;
+    uint32_t stack = profile.depth ? tp_stack_id(frame, profile.depth) : TP_NAME_NONE;
+    write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes,
+                 slack_and_flags(bytes, asked, flags), 0, tp_ticks());
+}
+
+void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer)
+{
+    if ((mode == TP_MALLOC_ALL || tp_watched_take(&tp_watched, pointer)) && may_record())
+        write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, 0, 0, 0, tp_ticks());
+}
+
+int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *ret_ticks)
+{
+    *ret_ticks = tp_ticks();
+    if (tp_tls.resizing == pointer) { /* of an outer call: from here on it is ours */
+        tp_tls.resizing = NULL;
+        return 1;
+    }
+    return mode == TP_MALLOC_ALL ||
+           (tp_watched_maybe(&tp_watched, pointer) && tp_watched_take(&tp_watched, pointer));
+}
+
+void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, int freed, uint64_t ticks)
+{
+    if (freed && may_record())
+        write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, TP_ALLOC_RESIZED, 0, 0, ticks);
+    else if (!freed && mode == TP_MALLOC_SAMPLE) /* the place that it had is still there */
+        tp_watched_put(&tp_watched, pointer);
+}

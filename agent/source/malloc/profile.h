@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_SOURCE_MALLOC_PROFILE_H
+#define TP_SOURCE_MALLOC_PROFILE_H
+
+/* Records of single allocations: all of them, or samples. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "guard.h"
+#include "source/malloc/watched.h"
+
+enum tp_malloc_mode { TP_MALLOC_OFF, TP_MALLOC_COUNT, TP_MALLOC_SAMPLE, TP_MALLOC_ALL };
+
+#define TP_ALLOC_RESIZED 1u /* flags of the records */
+#define TP_ALLOC_UNWATCHED 2u
+
+extern struct tp_watched tp_watched;
+
+/**
+ * tp_profile_start - what TPAGENT_ALLOC and TPAGENT_STACKS say. Context: start.
+ * Return: the mode; TP_MALLOC_COUNT with *ret_why where there is no memory for more.
+ */
+enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char **ret_why);
+
+/** tp_profile_fork_child - a child's draws are its own. Context: fork child. */
+void tp_profile_fork_child(void);
+
+/**
+ * tp_profile_allocated - a block was allocated: record it, if it is to be
+ * @mode:  TP_MALLOC_SAMPLE or TP_MALLOC_ALL
+ * @bytes: usable
+ * @asked: by the program
+ * @frame: of the wrapper that the program has called
+ * Context: hook.
+ */
+void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
+                          const void *frame, unsigned flags);
+
+/** tp_profile_due - whether an allocation must be told to tp_profile_allocated */
+static inline int tp_profile_due(enum tp_malloc_mode mode, size_t bytes)
+{
+    return mode == TP_MALLOC_ALL || (tp_tls.sample_left -= (int64_t)(bytes ? bytes : 1)) <= 0;
+}
+
+/** tp_profile_may_be_known - whether a block's free must be told to tp_profile_freed */
+static inline int tp_profile_may_be_known(enum tp_malloc_mode mode, const void *pointer)
+{
+    return mode == TP_MALLOC_ALL || tp_watched_maybe(&tp_watched, pointer);
+}
+
+/** tp_profile_freed - a block is about to be freed. Context: hook. */
+void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer);
+
+/**
+ * tp_profile_resize - before a resize, which may free its block
+ * @ret_ticks: the time, for tp_profile_resized
+ * Return: whether a free of the block is to be recorded.
+ */
+int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *ret_ticks);
+
+/** tp_profile_resized - after it; @freed: it did free the block, at @ticks */
+void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, int freed, uint64_t ticks);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_SOURCE_MALLOC_SAMPLER_H
+#define TP_SOURCE_MALLOC_SAMPLER_H
+
+/*
+ * How far apart samples lie: exponential, so that an allocation of n bytes is sampled with the
+ * probability 1 - exp(-n / period), whatever was allocated before. In integers: a hook must not
+ * touch the program's floating-point flags.
+ */
+
+#include <stdint.h>
+
+#define TP_SAMPLER_PERIOD_MAX (UINT64_C(1) << 40)
+
+/** tp_sampler_random - the next number of a sequence; @state must not be 0 */
+static inline uint64_t tp_sampler_random(uint64_t *state)
+{
+    uint64_t x = *state;
+
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/** tp_sampler_seed - a state from any numbers, never 0 */
+static inline uint64_t tp_sampler_seed(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ b << 32 ^ b >> 32) + UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 31;
+    return x ? x : 1;
+}
+
+/* The fraction of the binary logarithm of x / 2^63, 1 <= that < 2, times 2^32. */
+static inline uint64_t tp_sampler_log2(uint64_t x)
+{
+    uint64_t fraction = 0;
+
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned __int128 square = (unsigned __int128)x * x >> 63;
+        unsigned carry = (unsigned)(square >> 64); /* it is 2 or more */
+        x = (uint64_t)(square >> carry);
+        fraction = fraction << 1 | carry;
+    }
+    return fraction;
+}
+
+/**
+ * tp_sampler_draw - bytes to the next sample
+ * @period: mean of them, 1 to TP_SAMPLER_PERIOD_MAX
+ * Return: at least 1; the allocation that brings what is left to 0 or below is sampled.
+ */
+static inline int64_t tp_sampler_draw(uint64_t *state, uint64_t period)
+{
+    uint64_t random = tp_sampler_random(state) | 1;
+    unsigned zeros = (unsigned)__builtin_clzll(random);
+    /* -log2(random / 2^64) in 1/2^32, then times the natural logarithm of 2 */
+    uint64_t halvings = ((uint64_t)(1 + zeros) << 32) - tp_sampler_log2(random << zeros);
+    uint64_t gap = (uint64_t)((unsigned __int128)halvings * UINT64_C(0xb17217f7d1cf79ac) >> 64);
+
+    return (int64_t)((unsigned __int128)gap * period >> 32) + 1;
+}
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "stack.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent.h"
+#include "base/os.h"
+#include "record.h"
+
+#define CACHE_LINES 1024u
+#define ID_MASK ((UINT64_C(1) << 21) - 1) /* ids are below 2^20 + 16 */
+#define PAGE ((uintptr_t)4096)
+#define STACK_MAX (UINT64_C(64) << 20)
+#define ROOM_FOR_DRAIN (UINT64_C(256) << 10)
+
+/* The first thread's stack may grow from its top down to there; nothing else is ever put in
+ * between. */
+static uintptr_t first_low, first_high;
+
+void tp_stack_start(void)
+{
+    uint64_t limit = tp_os_stack_limit();
+
+    /* the kernel puts these bytes above the first frame */
+    first_high = (uintptr_t)tp_os_auxval_random() & ~(uintptr_t)15;
+    limit = limit < STACK_MAX ? limit : STACK_MAX;
+    first_low = first_high > limit ? first_high - limit : first_high;
+}
+
+int tp_stack_is_roomy(void)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+    return here < first_high && here > first_low + ROOM_FOR_DRAIN;
+}
+
+/*
+ * Bounds of the stack that @here is on. The own variables of a thread that was made later lie at
+ * the top of its stack; what is between must be readable, page by page, which a guard page or a
+ * hole is not. The first thread's lie elsewhere.
+ */
+static __attribute__((noinline)) bool find_bounds(uintptr_t here)
+{
+    uintptr_t high = (uintptr_t)&tp_tls, page = here & ~(PAGE - 1);
+
+    if (here < first_high && here >= first_low) {
+        tp_tls.stack_low = first_low;
+        tp_tls.stack_high = first_high;
+        return true;
+    }
+    if (page == tp_tls.no_stack || tp_tls.thread->tid == tp_agent.live->pid)
+        return false;
+    uintptr_t known =
+        tp_tls.stack_high == high && here < tp_tls.stack_low ? tp_tls.stack_low : high;
+    if (here >= high || high - here > STACK_MAX || !tp_os_readable(page, known - page)) {
+        tp_tls.no_stack = page;
+        return false;
+    }
+    tp_tls.stack_low = page;
+    tp_tls.stack_high = high;
+    return true;
+}
+
+/* Return addresses from @frame on, innermost first. Return: how many; *ret_hash is theirs. */
+static inline unsigned walk(const uintptr_t *frame, uintptr_t high, uintptr_t *addresses,
+                            unsigned depth, uint64_t *ret_hash)
+{
+    uint64_t hash = 0;
+    unsigned n = 0;
+
+    while (n < depth) {
+        uintptr_t address = frame[1];
+        const uintptr_t *next = (const uintptr_t *)frame[0];
+        if (address < PAGE)
+            break;
+        addresses[n++] = address;
+        hash = (hash ^ address) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+        if (next <= frame || (uintptr_t)next > high - 2 * sizeof(*next) || ((uintptr_t)next & 7))
+            break;
+        frame = next;
+    }
+    *ret_hash = hash * UINT64_C(0xbf58476d1ce4e5b9);
+    return n;
+}
+
+#if defined(__x86_64__)
+/* e8 with four bytes, or ff with the register field 2 and what an address takes. */
+int tp_stack_is_after_call(uint64_t before)
+{
+    uint8_t b[8];
+
+    __builtin_memcpy(b, &before, sizeof(b));
+    if (b[3] == 0xe8)
+        return 1;
+    for (unsigned i = 1; i < 7; i++)
+        if (b[i] == 0xff && (b[i + 1] & 0x38) == 0x10 && i != 3)
+            return 1;
+    return 0;
+}
+#elif defined(__aarch64__)
+int tp_stack_is_after_call(uint64_t before)
+{
+    uint32_t instruction = (uint32_t)(before >> 32);
+
+    return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfffffc1f) == 0xd63f0000;
+}
+#else
+int tp_stack_is_after_call(uint64_t before)
+{
+    (void)before;
+    return 0;
+}
+#endif
+
+/* How many of the addresses are behind a call. The first one is: it is where we return to. */
+static unsigned cut(const uintptr_t *addresses, unsigned count)
+{
+    uintptr_t before[TP_STACK_FRAMES_MAX];
+    uint64_t code[TP_STACK_FRAMES_MAX];
+    unsigned kept = 1;
+
+    for (unsigned i = 1; i < count; i++)
+        before[i - 1] = addresses[i] - sizeof(*code);
+    unsigned got = count > 1 ? tp_os_read_memory(code, before, count - 1) : 0;
+    while (kept <= got && tp_stack_is_after_call(code[kept - 1]))
+        kept++;
+    return kept;
+}
+
+static __attribute__((noinline)) uint32_t make_id(const uintptr_t *addresses, unsigned count)
+{
+    uint32_t ids[TP_STACK_FRAMES_MAX];
+
+    count = cut(addresses, count);
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t address = addresses[i];
+        ids[i] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
+        if (ids[i] < TP_NAME_FIRST)
+            return ids[i];
+    }
+    return tp_intern(TP_NAME_STACK, ids, count * sizeof(*ids));
+}
+
+/* A line is one word, an id and what is left of a hash: whatever a signal handler puts there, the
+ * two belong together. */
+static _Atomic uint64_t *line_of(struct tp_thread *t, uint64_t hash)
+{
+    if (tp_unlikely(!t->stacks))
+        t->stacks = tp_os_map(CACHE_LINES * sizeof(*t->stacks));
+    return t->stacks ? &t->stacks[hash >> 54] : NULL;
+}
+
+_Static_assert(CACHE_LINES == 1u << (64 - 54), "lines by the hash's highest bits");
+
+uint32_t tp_stack_id(const void *frame, unsigned depth)
+{
+    uintptr_t addresses[TP_STACK_FRAMES_MAX], here = (uintptr_t)frame;
+    struct tp_thread *t = tp_tls.thread;
+    uint64_t hash;
+
+    if (tp_unlikely(here < tp_tls.stack_low || here >= tp_tls.stack_high) && !find_bounds(here))
+        depth = 1; /* this frame is there, whatever it is on */
+    unsigned count = walk(frame, tp_tls.stack_high, addresses, depth, &hash);
+    if (!count)
+        return TP_NAME_NONE;
+    _Atomic uint64_t *line = line_of(t, hash);
+    uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;
+    if (tp_likely(seen && (seen & ~ID_MASK) == (hash & ~ID_MASK)))
+        return (uint32_t)(seen & ID_MASK);
+    uint32_t id = make_id(addresses, count);
+    if (line && id >= TP_NAME_FIRST)
+        atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
+    return id;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_AGENT_STACK_H
+#define TP_AGENT_STACK_H
+
+/*
+ * Native call stacks by frame pointers, as ids of names. The chain is followed only inside of the
+ * calling thread's own stack, so a frame pointer that is none ends it and never faults; where a
+ * stack is met for the first time, the instruction before each return address must be a call, or
+ * the stack is cut there. Functions built without frame pointers are left out, or end the chain.
+ */
+
+#include <stdint.h>
+
+#define TP_STACK_FRAMES_MAX 64u
+
+/** tp_stack_start - what is known of the first thread's stack. Context: start. */
+void tp_stack_start(void);
+
+/**
+ * tp_stack_id - the id of the stack of who called the function whose frame @frame is
+ * @frame: __builtin_frame_address(0) of one of our functions that the program has called
+ * @depth: frames at most
+ *
+ * The calling thread has its control block and the process its names. At most 2.5 KiB of stack;
+ * system calls where a stack is new to the thread. Context: hook. Return: id of a name of kind
+ * TP_NAME_STACK, or one that says why there is none; TP_NAME_NONE where nothing is known.
+ */
+uint32_t tp_stack_id(const void *frame, unsigned depth);
+
+/** tp_stack_is_roomy - whether the calling thread runs on the process's first stack, with room left
+ * for the drain. Context: hook. */
+int tp_stack_is_roomy(void);
+
+/**
+ * tp_stack_is_after_call - whether the 8 bytes before an address end with a call
+ * @before: those bytes, as they lie in memory
+ */
+int tp_stack_is_after_call(uint64_t before);
+
+#endif

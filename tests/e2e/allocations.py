@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""Single allocations: all of them or samples, their stacks, the profile that is made of them."""
+
+import gzip
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import time
+
+import tap
+
+WORKLOADS = os.environ["WORKLOADS"]
+ALLOCS = os.path.join(WORKLOADS, "allocs")
+PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")
+
+
+def record(out, command, **variables):
+    done = tap.run(command, tap.recorded_environment(out, **variables))
+    tap.equal((done.returncode, done.stderr), (0, b""), "status and stderr")
+    return done.stdout.decode()
+
+
+def memory(out, *options, status=0):
+    done = subprocess.run(
+        [tap.TPREPORT, "memory", "--format", "json", *options, out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    tap.equal(done.returncode, status, "tpreport's status: " + done.stderr.decode())
+    return json.loads(done.stdout)
+
+
+def counter(report, name, what):
+    found = [c for c in report["range_counters"] if c["name"] == name]
+    tap.equal(len(found), 1, f"counters of {name}")
+    return found[0][what]
+
+
+def row(report, name):
+    found = [r for r in report["ranges"] if r["range"] == name]
+    tap.equal(len(found), 1, f"rows of {name}")
+    return found[0]
+
+
+def by_stack(report, *frames):
+    """The rows of all stacks that begin with these functions, summed."""
+    rows = [s for s in report["stacks"] if s["stack"][: len(frames)] == list(frames)]
+    assert rows, f"no stack {frames} among {[s['stack'] for s in report['stacks']]}"
+    return {k: sum(r[k] for r in rows) for k in rows[0] if k != "stack"}
+
+
+def family_counts_once():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "family"], TPAGENT_ALLOC="all")
+        report = memory(out)
+        work = row(report, "work")
+        tap.equal(work["allocations"], counter(report, "work", "allocations"), "allocations")
+        tap.equal(work["allocations"], 12, "allocations")
+        tap.equal(work["allocated_bytes"], counter(report, "work", "allocated_bytes"), "bytes")
+        tap.equal(work["frees"], 11, "frees")
+        tap.equal(work["live_blocks"], 1, "blocks at the end")
+        tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes at the end")
+        tap.equal(report["unseen_frees"], 0, "addresses allocated twice")
+        tap.equal(report["resizes"], 2, "resizes of a block that there was")
+
+
+def stacks_have_names():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "1000"], TPAGENT_ALLOC="all")
+        report = memory(out)
+        leaked = by_stack(report, "take", "take_for_leak", "leak", "main")
+        gone = by_stack(report, "take", "leak", "main")
+        tap.equal((leaked["allocations"], leaked["live_blocks"]), (1000, 1000), "leaked")
+        tap.equal((gone["allocations"], gone["live_blocks"]), (1000, 0), "gone")
+        tap.equal(gone["temporary"], 1000, "temporary")
+        assert leaked["suspect"] == 1 and gone["suspect"] == 0, (leaked, gone)
+        # one of those that go was there when most was live
+        tap.equal(leaked["peak_bytes"] + gone["peak_bytes"], 1001 * 1000, "peak")
+        shallow = memory(out, "--no-symbols")
+        assert any("allocs+0x" in f for s in shallow["stacks"] for f in s["stack"]), shallow[
+            "stacks"
+        ]
+
+
+def depth_is_obeyed():
+    for depth, deepest in (("0", 0), ("1", 1), ("3", 3), ("64", 6)):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "10"], TPAGENT_ALLOC="all", TPAGENT_STACKS=depth)
+            found = max(len(s["stack"]) for s in memory(out)["stacks"])
+            assert found <= deepest and (deepest > 3 or found == deepest), (depth, found)
+
+
+def frees_of_other_threads_are_joined():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
+        report = memory(out)
+        blocks = by_stack(report, "take", "threads")
+        tap.equal(
+            (blocks["allocations"], blocks["frees"], blocks["live_blocks"]),
+            (5000, 5000, 0),
+            "blocks",
+        )
+        tap.equal(report["unseen_frees"], 0, "frees not seen")
+
+
+def child_is_a_process_of_its_own():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "fork", "300"], TPAGENT_ALLOC="all")
+        report = memory(out)
+        tap.equal(report["processes"], 2, "processes")
+        leaked = by_stack(report, "take", "take_for_leak", "leak", "main")
+        tap.equal((leaked["allocations"], leaked["live_blocks"]), (600, 600), "leaked in both")
+
+
+def samples_agree_with_counters():
+    """Sums of samples against the exact ones, over many seeds: as far off as they say, not more."""
+    seed = random.randrange(1 << 32)
+    print(f"# seed {seed}")
+    period, runs = 64 << 10, 40
+    outside, scores = 0, []
+    for i in range(runs):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "mix", "4000", str(seed + i)], TPAGENT_ALLOC=f"sample:{period}")
+            report = memory(out)
+            exact = counter(report, "work", "allocated_bytes")
+            work = row(report, "work")
+            tap.equal(report["recorded"], "samples", "recorded")
+            tap.equal(report["period_bytes"], period, "period")
+            off = work["allocated_bytes"] - exact
+            outside += abs(off) > work["allocated_bytes_error95"]
+            scores.append(off / (work["allocated_bytes_error95"] / 1.96))
+    mean = sum(scores) / runs
+    spread = math.sqrt(sum(s * s for s in scores) / runs)
+    print(
+        f"# outside of 95 %: {outside} of {runs}; mean {mean:+.2f}, spread {spread:.2f} deviations"
+    )
+    # by chance about once in 100,000: more than 10 of 40 outside, a mean so far off
+    assert outside <= 10, outside
+    assert abs(mean) < 4.4 / math.sqrt(runs), mean
+    assert spread < 1.6, spread
+
+
+def every_byte_sampled_is_all():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", "2000", "7"], TPAGENT_ALLOC="sample:1")
+        report = memory(out)
+        tap.equal(
+            row(report, "work")["allocated_bytes"],
+            counter(report, "work", "allocated_bytes"),
+            "bytes",
+        )
+        tap.equal(row(report, "work")["live_bytes"], counter(report, "work", "net_bytes"), "net")
+
+
+def counters_alone_say_so():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "100"])
+        report = memory(out)
+        tap.equal(
+            (report["recorded"], report["records"], report["stacks"]), ("counters", 0, []), "report"
+        )
+        tap.equal(counter(report, "work", "allocations"), 200, "allocations")
+        done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True)
+        assert b"no single allocations" in done.stdout, done.stdout
+
+
+def sources_win():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "10"], TPAGENT_ALLOC="all", TPAGENT_SOURCES="-malloc")
+        tap.equal(memory(out)["records"], 0, "records")
+
+
+def killed_process_is_read():
+    with tap.folder() as out:
+        program = (
+            "import os, signal\nx = [bytes(100) for _ in range(20000)]\n"
+            "os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        environment = tap.recorded_environment(out, TPAGENT_ALLOC="all", PYTHONMALLOC="malloc")
+        done = tap.run([PYTHON, "-c", program], environment)
+        tap.equal(done.returncode, -signal.SIGKILL, "status")
+        report = memory(out)
+        assert report["total"]["live_blocks"] > 20000, report["total"]
+
+
+def signals_do_no_harm():
+    with tap.folder() as out:
+        plain = tap.run([os.path.join(WORKLOADS, "signal_storm")], tap.clean_environment())
+        done = tap.run(
+            [os.path.join(WORKLOADS, "signal_storm")],
+            tap.recorded_environment(out, TPAGENT_ALLOC="all"),
+        )
+        tap.equal((done.returncode, done.stdout), (plain.returncode, plain.stdout), "the program")
+
+
+def other_formats():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "50"], TPAGENT_ALLOC="all")
+
+        def output(*options):
+            return subprocess.run(
+                [tap.TPREPORT, "memory", *options, out], stdout=subprocess.PIPE, check=True
+            ).stdout.decode()
+
+        folded = output("--format", "folded", "--sort-by", "live_bytes").splitlines()
+        assert any(line.endswith("main;leak;take_for_leak;take 50000") for line in folded), folded
+        profile = subprocess.run(
+            [tap.TPREPORT, "memory", "--format", "pprof", out], stdout=subprocess.PIPE, check=False
+        )
+        if profile.returncode == 0:  # else built without protobuf-c
+            text = gzip.decompress(profile.stdout)
+            for word in (b"inuse_space", b"peak_space", b"take_for_leak", b"leak", b"main"):
+                assert word in text, word
+        header, *lines = output("--format", "csv").splitlines()
+        tap.equal(
+            header.split(",")[:4], ["group", "name", "allocations", "allocated_bytes"], "header"
+        )
+        assert any(line.startswith("range,work,100,") for line in lines), lines
+        text = output("--row-limit", "1")
+        assert "Suspected leaks" in text and "take < take_for_leak < leak < main" in text, text
+        done = subprocess.run(
+            [tap.TPREPORT, "memory", "--sort-by", "nonsense", out],
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        tap.equal(done.returncode, 2, "status")
+        assert b"expected one of peak_bytes, allocations" in done.stderr, done.stderr
+
+
+CHECK = tap.Tap()
+CHECK.check("each of the family is counted and recorded once", family_counts_once)
+CHECK.check("stacks are the functions that allocated; leaks are suspected", stacks_have_names)
+CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
+CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
+CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
+CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)
+CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
+CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
+CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
+CHECK.check("what a killed process had allocated is read", killed_process_is_read)
+CHECK.check("handlers that allocate do no harm", signals_do_no_harm)
+CHECK.check("CSV, folded stacks, text, sort keys", other_formats)
+CHECK.end()

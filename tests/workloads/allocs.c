@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Allocations of which it is known who makes them, built with frame pointers.
+ *
+ *     allocs family          each way to allocate, resize and free, once; says what it did
+ *     allocs leak N          N blocks of 1,000 bytes that stay, N that go
+ *     allocs threads N       two threads: one allocates N blocks, the other frees them
+ *     allocs mix N SEED      N blocks of 16 to 65,536 bytes, replaced at random
+ *     allocs fork N          the same leak, in a child too
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tpagent.h"
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define LIVE 512
+
+static void *volatile kept;
+
+static NOINLINE void *take(size_t size)
+{
+    char *block = malloc(size);
+
+    *block = 1;
+    kept = block;
+    return block;
+}
+
+static NOINLINE void *take_for_leak(size_t size)
+{
+    void *block = take(size);
+
+    kept = block;
+    return block;
+}
+
+static NOINLINE void leak(int count)
+{
+    for (int i = 0; i < count; i++) {
+        take_for_leak(1000);
+        free(take(1000));
+    }
+}
+
+static NOINLINE void family(void)
+{
+    void *aligned = NULL;
+    char *p = malloc(100);
+
+    p = realloc(p, 50000); /* grows: moves or not */
+    p = reallocarray(p, 10, 10000);
+    free(p);
+    p = realloc(NULL, 40);
+    kept = realloc(p, 0);
+    free(calloc(10, 10));
+    free(memalign(256, 1000));
+    if (posix_memalign(&aligned, 128, 1000))
+        exit(1);
+    free(aligned);
+    free(aligned_alloc(64, 640));
+    free(valloc(100));
+    free(pvalloc(100));
+    free(strdup("twelve bytes"));
+    p = realloc(malloc(10), SIZE_MAX / 4); /* fails and frees nothing */
+    kept = p;
+}
+
+static NOINLINE void *free_all(void *argument)
+{
+    void **blocks = argument;
+
+    for (size_t i = 0; blocks[i]; i++)
+        free(blocks[i]);
+    return NULL;
+}
+
+static NOINLINE void threads(int count)
+{
+    void **blocks = calloc((size_t)count + 1, sizeof(*blocks));
+    pthread_t thread;
+
+    for (int i = 0; i < count; i++)
+        blocks[i] = take(100);
+    pthread_create(&thread, NULL, free_all, blocks);
+    pthread_join(thread, NULL);
+    free(blocks);
+}
+
+static void mix(int count, uint64_t seed)
+{
+    void *live[LIVE] = {NULL};
+    uint64_t r = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, bytes = 0;
+
+    for (int i = 0; i < count; i++) {
+        r ^= r << 13;
+        r ^= r >> 7;
+        r ^= r << 17;
+        void **slot = &live[r % LIVE];
+        size_t size = (size_t)16 << (r >> 12) % 12;
+        free(*slot);
+        *slot = take(size + (r >> 20) % size);
+        bytes += malloc_usable_size(*slot);
+    }
+    printf("%llu\n", (unsigned long long)bytes);
+}
+
+int main(int argc, char **argv)
+{
+    int count = argc > 2 ? atoi(argv[2]) : 0;
+
+    if (argc < 2)
+        return 2;
+    tpagent_begin("work");
+    if (!strcmp(argv[1], "family"))
+        family();
+    else if (!strcmp(argv[1], "leak"))
+        leak(count);
+    else if (!strcmp(argv[1], "threads"))
+        threads(count);
+    else if (!strcmp(argv[1], "mix"))
+        mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    else if (!strcmp(argv[1], "fork")) {
+        pid_t child = fork();
+        if (!child)
+            tpagent_begin("child"); /* the child's recording begins with it */
+        leak(count);
+        if (!child) {
+            tpagent_end();
+            exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    tpagent_end();
+    return 0;
+}

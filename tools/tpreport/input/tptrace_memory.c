@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT
+ * The allocations of a recording as a profile: records of all threads in the order of time, call
+ * stacks as functions. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/names.h"
+#include "input/symbols.h"
+#include "input/tptrace.h"
+#include "model/demangle.h"
+#include "model/id_index.h"
+
+#define TROUBLES_KEPT 8
+#define NOTES_MAX 40
+
+/* A file's functions; several processes have the same ones. */
+struct file {
+    char *path, *build_id;           /* build_id may be NULL */
+    struct tptrace_symbols *symbols; /* NULL: there are none to be had */
+};
+
+struct reader {
+    struct tp_alloc_profile *profile;
+    struct tp_strings *strings;
+    struct tp_stacks *stacks;
+    struct tptrace_run run;
+    bool want_symbols;
+    size_t clock_cursor;
+    const struct tptrace_process *process; /* that is being read; NULL: nothing of it yet */
+    struct tptrace_names *names;
+    uint32_t *threads; /* string ids by ordinal; TP_STRING_NONE: not made yet */
+    size_t thread_count;
+    struct file *files;
+    size_t file_count;
+    uint64_t frames, frames_without_name, files_without_symbols;
+    struct tp_diag why; /* of the first such file */
+};
+
+/* ---- threads ---- */
+
+static int make_thread(struct reader *r, const struct tptrace_source *source, uint32_t *ret_id)
+{
+    const struct tptrace_meta *meta = &source->process->meta;
+    const struct tptrace_meta_track *told = tptrace_meta_find_track(meta, source->track->number);
+    struct tp_buffer text = {0};
+
+    tp_buffer_format(&text, "%.64s (%u/%u)", told && told->name ? told->name : "thread", meta->pid,
+                     told && told->tid ? told->tid : source->track->tid);
+    int error = text.failed ? -ENOMEM : tp_strings_put(r->strings, text.bytes, text.size, ret_id);
+    tp_buffer_fini(&text);
+    return error;
+}
+
+static int thread_of(struct reader *r, const struct tptrace_source *source, uint32_t *ret_id)
+{
+    size_t ordinal = source->track->ordinal;
+
+    if (ordinal >= r->thread_count) {
+        size_t count = ordinal + 16;
+        uint32_t *threads = realloc(r->threads, count * sizeof(*threads));
+        if (!threads)
+            return -ENOMEM;
+        memset(threads + r->thread_count, 0, (count - r->thread_count) * sizeof(*threads));
+        r->threads = threads;
+        r->thread_count = count;
+    }
+    *ret_id = r->threads[ordinal];
+    if (*ret_id != TP_STRING_NONE)
+        return 0;
+    int error = make_thread(r, source, ret_id);
+    r->threads[ordinal] = *ret_id;
+    return error;
+}
+
+/* ---- records ---- */
+
+static void meet(struct reader *r, const struct tptrace_source *source)
+{
+    r->process = source->process;
+    r->names = source->names;
+}
+
+static int take_alloc(void *context, const struct tptrace_source *source, const uint64_t *record,
+                      uint64_t ticks, const struct tp_stream *stream)
+{
+    struct reader *r = context;
+    const struct tp_stream_range *range;
+    void **note;
+    bool is_in_range = tp_stream_top(stream, &range, &note);
+    int64_t ns = tp_clock_ns(&source->process->clock, &r->clock_cursor, ticks);
+    uint32_t number = source->track->ordinal, thread;
+
+    meet(r, source);
+    if (tp_slot_kind(record) == TP_EVENT_FREE) {
+        tp_alloc_profile_freed(r->profile, record[4], ns - r->run.start_ns, number);
+        return 0;
+    }
+    int error = thread_of(r, source, &thread);
+    if (error)
+        return error;
+    const struct tp_alloc_event event = {
+        .address = record[4],
+        .bytes = record[5],
+        .period = record[7],
+        .ns = ns - r->run.start_ns,
+        .range = is_in_range ? range->name->name : TP_STRING_NONE,
+        .stack = tp_slot_argument(record),
+        .thread = thread,
+        .is_resize = record[6] >> 48 & 1,
+        .is_unwatched = record[6] >> 49 & 1,
+        .is_selected = !source->is_muted && tptrace_in_windows(source->options, ns),
+    };
+    return tp_alloc_profile_allocated(r->profile, &event, number);
+}
+
+static int take_range(void *context, const struct tptrace_source *source,
+                      const struct tp_stream_range *range)
+{
+    struct reader *r = context;
+    const struct tp_alloc_counters counters = {
+        .name = range->name->name,
+        .calls = 1,
+        .allocations = range->alloc_calls,
+        .allocated_bytes = range->allocated_bytes,
+        .net_bytes = range->memory_bytes,
+        .self_net_bytes = range->self_memory_bytes,
+    };
+
+    meet(r, source);
+    return tp_alloc_count(&r->profile->ranges, &counters);
+}
+
+static int end_track(void *context, const struct tptrace_source *source,
+                     const struct tp_stream *stream)
+{
+    struct reader *r = context;
+    struct tp_alloc_counters counters = {
+        .calls = 1,
+        .allocations = stream->counters[0] >> 32,
+        .allocated_bytes = stream->counters[1],
+        .net_bytes = (int64_t)(stream->counters[1] - stream->counters[2]),
+    };
+
+    meet(r, source);
+    int error = thread_of(r, source, &counters.name);
+    return error ? error : tp_alloc_count(&r->profile->threads, &counters);
+}
+
+/* ---- frames ---- */
+
+static const struct tptrace_meta_module *module_of(const struct tptrace_meta *meta,
+                                                   uint64_t address)
+{
+    for (size_t i = meta->module_count; i-- > 0;) { /* what was seen last is what is there */
+        const struct tptrace_meta_module *module = &meta->modules[i];
+        if (address >= module->base && address - module->base < module->size)
+            return module->path ? module : NULL;
+    }
+    return NULL;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* Its functions, read at first need. Return: borrowed, NULL for none. */
+static const struct tptrace_symbols *symbols_of(struct reader *r,
+                                                const struct tptrace_meta_module *module)
+{
+    struct tp_diag diag = {0};
+
+    if (!r->want_symbols)
+        return NULL;
+    for (size_t i = 0; i < r->file_count; i++) {
+        if (!strcmp(r->files[i].path, module->path) &&
+            is_same(r->files[i].build_id, module->build_id))
+            return r->files[i].symbols;
+    }
+    struct file *files = realloc(r->files, (r->file_count + 1) * sizeof(*files));
+    if (!files)
+        return NULL;
+    r->files = files;
+    struct file *file = &files[r->file_count];
+    *file = (struct file){.path = strdup(module->path),
+                          .build_id = module->build_id ? strdup(module->build_id) : NULL};
+    if (!file->path)
+        return NULL;
+    r->file_count++;
+    if (tptrace_symbols_open(&file->symbols, file->path, file->build_id, &diag) < 0 &&
+        !r->files_without_symbols++)
+        r->why = diag;
+    return file->symbols;
+}
+
+static void put_symbol(struct tp_buffer *text, const char *symbol)
+{
+    char *plain = symbol[0] == '_' && symbol[1] == 'Z' ? tp_demangle(symbol) : NULL;
+
+    tp_buffer_string(text, plain ? plain : symbol);
+    free(plain);
+}
+
+/* The function that an address returns to. */
+static int name_frame(struct reader *r, uint64_t address, uint32_t *ret_string)
+{
+    const struct tptrace_meta_module *module = module_of(&r->process->meta, address - 1);
+    const struct tptrace_symbols *symbols = module ? symbols_of(r, module) : NULL;
+    uint64_t offset = module ? address - 1 - module->base + module->offset : 0;
+    const char *symbol = symbols ? tptrace_symbols_find(symbols, offset) : NULL;
+    struct tp_buffer text = {0};
+
+    r->frames++;
+    r->frames_without_name += !symbol;
+    if (symbol) {
+        put_symbol(&text, symbol);
+    } else if (module) {
+        const char *slash = strrchr(module->path, '/');
+        tp_buffer_format(&text, "%.200s+0x%llx", slash ? slash + 1 : module->path,
+                         (unsigned long long)offset);
+    } else {
+        tp_buffer_format(&text, "0x%llx", (unsigned long long)address);
+    }
+    int error =
+        text.failed ? -ENOMEM : tp_strings_put(r->strings, text.bytes, text.size, ret_string);
+    tp_buffer_fini(&text);
+    return error;
+}
+
+static int frame_of(struct reader *r, uint32_t id, uint32_t *ret_string)
+{
+    const struct tp_names *file = tptrace_names_file(r->names);
+    struct tp_name name;
+    uint64_t address;
+
+    if (file && tp_names_get(file, id, &name) && name.kind == TP_NAME_ADDRESS &&
+        name.size == sizeof(address)) {
+        memcpy(&address, name.bytes, sizeof(address));
+        return name_frame(r, address, ret_string);
+    }
+    *ret_string = tptrace_names_plain(r->names, id)->name;
+    return 0;
+}
+
+/* A stack's name as a stack of the report. */
+static int resolve(struct reader *r, uint32_t id, uint32_t *ret_stack)
+{
+    const struct tp_names *file = tptrace_names_file(r->names);
+    uint32_t frames[TP_NAME_LENGTH_LIMIT / sizeof(uint32_t)], count = 0, frame;
+    struct tp_name name;
+    int error = 0;
+
+    *ret_stack = TP_STACK_NONE;
+    if (id == TP_NAME_NONE)
+        return 0;
+    if (!file || !tp_names_get(file, id, &name) || name.kind != TP_NAME_STACK) {
+        error = frame_of(r, id, &frames[0]); /* says why there is none */
+        return error ? error : tp_stacks_put(r->stacks, frames, 1, ret_stack);
+    }
+    for (; !error && count < name.size / sizeof(frame); count++) {
+        memcpy(&frame, name.bytes + count * sizeof(frame), sizeof(frame));
+        error = frame_of(r, frame, &frames[count]);
+    }
+    return error ? error : tp_stacks_put(r->stacks, frames, count, ret_stack);
+}
+
+static int resolve_stacks(struct reader *r)
+{
+    struct tp_alloc_profile *profile = r->profile;
+    struct tp_id_index known = {0};
+    uint32_t *stacks = NULL;
+    int error = 0;
+
+    for (size_t i = profile->process_first; i < profile->count && error >= 0; i++) {
+        uint32_t number;
+        error = tp_id_index_put(&known, profile->sites[i].stack, &number);
+        if (error == 1) {
+            uint32_t *grown = realloc(stacks, (number + (size_t)1) * sizeof(*stacks));
+            stacks = grown ? grown : stacks;
+            error = grown ? resolve(r, profile->sites[i].stack, &stacks[number]) : -ENOMEM;
+        }
+        if (error >= 0)
+            profile->sites[i].stack = stacks[number];
+    }
+    tp_id_index_fini(&known);
+    free(stacks);
+    return error < 0 ? error : 0;
+}
+
+static int end_process(void *context)
+{
+    struct reader *r = context;
+    int error = r->process ? resolve_stacks(r) : 0;
+
+    if (r->process && !error) {
+        size_t cursor = 0;
+        int64_t end_ns =
+            tp_clock_ns(&r->process->clock, &cursor, r->process->last_ticks) - r->run.start_ns;
+        tp_alloc_profile_end_process(r->profile, end_ns);
+    }
+    r->process = NULL;
+    r->clock_cursor = 0;
+    if (r->threads)
+        memset(r->threads, 0, r->thread_count * sizeof(*r->threads));
+    return error;
+}
+
+/* ---- the whole ---- */
+
+static void put_notes(const struct reader *r, struct tp_buffer *notes)
+{
+    char why[512];
+
+    tptrace_head_lines(&r->run, r->strings, "tpreport: ", NOTES_MAX, notes);
+    if (!r->files_without_symbols)
+        return;
+    tp_diag_print(&r->why, why, sizeof(why));
+    tp_buffer_format(notes, "tpreport: %llu files without names of functions, the first: %s\n",
+                     (unsigned long long)r->files_without_symbols, why);
+}
+
+int tptrace_memory(const char *path, const struct tp_selection *selection, bool want_symbols,
+                   struct tp_alloc_profile *profile, struct tp_strings *strings,
+                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
+                   bool *ret_cut, struct tp_diag *diag)
+{
+    struct reader r = {
+        .profile = profile, .strings = strings, .stacks = stacks, .want_symbols = want_symbols};
+    const struct tptrace_consumer consumer = {.context = &r,
+                                              .range = take_range,
+                                              .alloc = take_alloc,
+                                              .end_track = end_track,
+                                              .end_process = end_process};
+    const struct tptrace_run_options how = {
+        .selection = selection, .in_time = true, .trouble_limit = TROUBLES_KEPT};
+    int error = tptrace_run_open(&r.run, path, selection, diag);
+
+    if (!error)
+        error = tptrace_run_read(&r.run, &how, strings, &consumer, diag);
+    if (!error) {
+        put_notes(&r, notes);
+        tptrace_head_json(&r.run, strings, false, recording);
+        *ret_cut = tptrace_run_was_cut(&r.run);
+    }
+    tptrace_run_close(&r.run);
+    for (size_t i = 0; i < r.file_count; i++) {
+        free(r.files[i].path);
+        free(r.files[i].build_id);
+        tptrace_symbols_close(r.files[i].symbols);
+    }
+    free(r.files);
+    free(r.threads);
+    return error;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT
+ * The allocation profile: single allocations and frees in the order of time, summed by where they
+ * came from. Samples are weighed: an allocation of n bytes is recorded with the probability
+ * p = 1 - exp(-n / period), so it stands for 1 / p allocations and n / p bytes. Memory grows with
+ * places and with blocks that are live at a time, not with the number of allocations. */
+#ifndef TP_MODEL_ALLOC_PROFILE_H
+#define TP_MODEL_ALLOC_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/live_memory.h"
+
+/* What is told of a place, or of a group of places. Numbers of samples are estimates. */
+struct tp_alloc_sums {
+    double allocations, allocated_bytes;
+    double frees, freed_bytes;
+    double live_blocks, live_bytes; /* at the end of the recording */
+    double peak_bytes;              /* live when most was live */
+    double temporary;               /* freed by their thread before it allocated anything else */
+    double allocations_variance, bytes_variance; /* of the estimates; 0 where all is recorded */
+    unsigned quarters; /* bit q: of its blocks that are live at the end some are among quarter q of
+                        * the process's allocations */
+};
+
+/* Where allocations came from; a place of one process. */
+struct tp_alloc_site {
+    uint32_t range;  /* string id of the innermost range; TP_STRING_NONE: in none */
+    uint32_t stack;  /* the caller's, until it is resolved to a stack of the report */
+    uint32_t thread; /* string id */
+    uint64_t period; /* mean bytes between samples; 0: all are recorded */
+    struct tp_alloc_sums sums;
+    double live_bytes, live_at_peak;
+    uint64_t peak_seen; /* the peak that live_at_peak is about */
+};
+
+/* What a thread's counters, which are exact, say of a range or a thread. */
+struct tp_alloc_counters {
+    uint32_t name;  /* string id */
+    uint64_t calls; /* of the range */
+    uint64_t allocations, allocated_bytes;
+    int64_t net_bytes, self_net_bytes;
+};
+
+struct tp_alloc_counter_table {
+    struct tp_alloc_counters *items;
+    size_t count, capacity;
+    uint32_t *slots; /* open addressing; index + 1 */
+    size_t slot_count;
+};
+
+#define TP_ALLOC_CURVE 256u
+
+/* Most bytes that were live in each stretch of time. */
+struct tp_alloc_curve {
+    double most[TP_ALLOC_CURVE];
+    size_t count;
+    int64_t width_ns; /* of a stretch; the first one begins with the run */
+    double last;
+};
+
+struct tp_alloc_event {
+    uint64_t address, bytes, period;
+    int64_t ns; /* since the run's start */
+    uint32_t range, stack, thread;
+    bool is_resize;
+    bool is_unwatched; /* its free will not be seen */
+    bool is_selected;  /* false: its free is known, and nothing is counted */
+};
+
+struct tp_alloc_profile {
+    struct tp_alloc_site *sites;
+    size_t count, capacity;
+    size_t process_first; /* sites from here on are of the process that is being read */
+    uint32_t *slots;      /* open addressing over those: index + 1 */
+    size_t slot_count;
+    struct tp_live_memory live;
+    uint64_t *last; /* by thread's number: address of its last allocation while nothing came after
+                     */
+    size_t last_count;
+    double live_bytes, process_peak;
+    int64_t process_records; /* allocations of the process so far */
+    uint64_t peaks;          /* how often the peak moved */
+    struct tp_alloc_curve process_curve;
+
+    struct tp_alloc_sums total;
+    double peak_bytes; /* sum of the processes' */
+    int64_t peak_ns;   /* of the process with the highest */
+    double highest_peak;
+    struct tp_alloc_curve curve;
+    struct tp_alloc_counter_table ranges, threads;
+    unsigned processes;
+    uint64_t records;                      /* allocations that are recorded one by one */
+    uint64_t least_period, largest_period; /* of them */
+    uint64_t unknown_frees; /* of blocks from before the recording, or whose allocation is lost */
+    uint64_t unseen_frees;  /* a block's address was allocated again, its free is lost */
+    uint64_t unwatched;     /* allocations whose free could not be recorded */
+    uint64_t resizes;
+};
+
+/** tp_alloc_profile_init, _fini - fini takes a zeroed one as well */
+void tp_alloc_profile_init(struct tp_alloc_profile *profile);
+void tp_alloc_profile_fini(struct tp_alloc_profile *profile);
+
+/** tp_alloc_profile_allocated, _freed - the next event of a process. Return: 0 or -ENOMEM. */
+int tp_alloc_profile_allocated(struct tp_alloc_profile *profile, const struct tp_alloc_event *event,
+                               uint32_t thread_number);
+void tp_alloc_profile_freed(struct tp_alloc_profile *profile, uint64_t address, int64_t ns,
+                            uint32_t thread_number);
+
+/** tp_alloc_count - add exact counters of @name. Return: 0 or -ENOMEM. */
+int tp_alloc_count(struct tp_alloc_counter_table *table, const struct tp_alloc_counters *more);
+
+/** tp_alloc_profile_end_process - what is live now is live at the end, @end_ns since the run's
+ * start
+ */
+void tp_alloc_profile_end_process(struct tp_alloc_profile *profile, int64_t end_ns);
+
+/* ---- groups ---- */
+
+enum tp_alloc_group { TP_ALLOC_BY_RANGE, TP_ALLOC_BY_STACK, TP_ALLOC_BY_THREAD, TP_ALLOC_GROUPS };
+
+/* What rows are sorted by; the folded form weighs by it. */
+enum tp_alloc_key {
+    TP_ALLOC_PEAK_BYTES,
+    TP_ALLOC_ALLOCATIONS,
+    TP_ALLOC_ALLOCATED_BYTES,
+    TP_ALLOC_FREED_BYTES,
+    TP_ALLOC_LIVE_BYTES,
+    TP_ALLOC_TEMPORARY,
+    TP_ALLOC_KEYS,
+};
+
+struct tp_alloc_row {
+    uint32_t key; /* string id, of stacks the stack's */
+    struct tp_alloc_sums sums;
+};
+
+/* What a view shows. */
+struct tp_alloc_report {
+    const struct tp_alloc_profile *profile;
+    enum tp_alloc_key key;
+    struct tp_alloc_row *rows[TP_ALLOC_GROUPS]; /* descending by the key */
+    size_t row_count[TP_ALLOC_GROUPS];
+};
+
+/** tp_alloc_key_name, _find - "peak_bytes"; TP_ALLOC_KEYS for no such name */
+const char *tp_alloc_key_name(enum tp_alloc_key key);
+enum tp_alloc_key tp_alloc_key_find(const char *name);
+double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key key);
+
+/** tp_alloc_is_suspect - are blocks that are live at the end among each quarter of the process's
+ * allocations? */
+bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums);
+
+/**
+ * tp_alloc_report_init - the rows of all groups
+ * Return: 0 or -ENOMEM; @report is for tp_alloc_report_fini, whatever is returned.
+ */
+int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_profile *profile,
+                         enum tp_alloc_key key);
+void tp_alloc_report_fini(struct tp_alloc_report *report);
+
+/** tp_alloc_error95 - half of the interval in which the true value lies with 95 % */
+double tp_alloc_error95(double variance);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ * The allocation profile for programs: JSON, CSV, folded stacks. Bytes and counts are whole numbers
+ * where every allocation was recorded, estimates where they were sampled. */
+#include <math.h>
+
+#include "model/alloc_profile.h"
+#include "model/python_text.h"
+#include "view/csv_line.h"
+#include "view/view.h"
+
+static const char *const group_names[TP_ALLOC_GROUPS] = {
+    [TP_ALLOC_BY_RANGE] = "range", [TP_ALLOC_BY_STACK] = "stack", [TP_ALLOC_BY_THREAD] = "thread"};
+
+static void put_string(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
+{
+    const struct tp_string *string = tp_strings_get(report->strings, id);
+
+    if (id == TP_STRING_NONE)
+        tp_buffer_string(out, "null");
+    else
+        tp_json_string(out, string->bytes, string->size);
+}
+
+/* ---- JSON ---- */
+
+static void put_number(struct tp_buffer *out, const char *key, double value)
+{
+    tp_buffer_format(out, ", \"%s\": %.0f", key, value > 0 ? round(value) : 0);
+}
+
+static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bool is_sampled)
+{
+    tp_buffer_format(out, "\"allocations\": %.0f", round(sums->allocations));
+    put_number(out, "allocated_bytes", sums->allocated_bytes);
+    put_number(out, "frees", sums->frees);
+    put_number(out, "freed_bytes", sums->freed_bytes);
+    put_number(out, "live_blocks", sums->live_blocks);
+    put_number(out, "live_bytes", sums->live_bytes);
+    put_number(out, "peak_bytes", sums->peak_bytes);
+    put_number(out, "temporary", sums->temporary);
+    if (is_sampled) {
+        put_number(out, "allocations_error95", tp_alloc_error95(sums->allocations_variance));
+        put_number(out, "allocated_bytes_error95", tp_alloc_error95(sums->bytes_variance));
+    }
+    tp_buffer_format(out, ", \"suspect\": %s", tp_alloc_is_suspect(sums) ? "true" : "false");
+}
+
+static void put_key(struct tp_buffer *out, const struct tp_report *report,
+                    enum tp_alloc_group group, uint32_t key)
+{
+    if (group != TP_ALLOC_BY_STACK) {
+        put_string(out, report, key);
+        return;
+    }
+    const uint32_t *frames = tp_stacks_frames(report->stacks, key);
+    tp_buffer_char(out, '[');
+    for (uint32_t i = 0; i < tp_stacks_count(report->stacks, key); i++) {
+        tp_buffer_string(out, i ? ", " : "");
+        put_string(out, report, frames[i]);
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_counters(struct tp_buffer *out, const struct tp_report *report, const char *key,
+                         const struct tp_alloc_counter_table *table)
+{
+    tp_buffer_format(out, ",\n\"%s\": [", key);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct tp_alloc_counters *c = &table->items[i];
+        tp_buffer_string(out, i ? ",\n{\"name\": " : "\n{\"name\": ");
+        put_string(out, report, c->name);
+        tp_buffer_format(out,
+                         ", \"calls\": %llu, \"allocations\": %llu, \"allocated_bytes\": %llu, "
+                         "\"net_bytes\": %lld, \"self_net_bytes\": %lld}",
+                         (unsigned long long)c->calls, (unsigned long long)c->allocations,
+                         (unsigned long long)c->allocated_bytes, (long long)c->net_bytes,
+                         (long long)c->self_net_bytes);
+    }
+    tp_buffer_string(out, "\n]");
+}
+
+static void put_curve(struct tp_buffer *out, const struct tp_alloc_curve *curve)
+{
+    tp_buffer_format(out, ",\n\"curve\": {\"width_ns\": %lld, \"most_live_bytes\": [",
+                     (long long)curve->width_ns);
+    for (size_t i = 0; i < curve->count; i++)
+        tp_buffer_format(out, "%s%.0f", i ? ", " : "", curve->most[i] > 0 ? curve->most[i] : 0);
+    tp_buffer_string(out, "]}");
+}
+
+static void put_head(struct tp_buffer *out, const struct tp_alloc_profile *p)
+{
+    tp_buffer_format(
+        out,
+        "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
+        "\", \"units\": {\"time\": \"ns\", \"memory\": \"bytes\"},\n\"recorded\": \"%s\", "
+        "\"records\": %llu, \"period_bytes\": %llu, \"processes\": %u,\n",
+        !p->records         ? "counters"
+        : p->largest_period ? "samples"
+                            : "all",
+        (unsigned long long)p->records, (unsigned long long)p->largest_period, p->processes);
+    tp_buffer_format(out,
+                     "\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
+                     "\"resizes\": %llu,\n\"peak_bytes\": %.0f, \"peak_ns\": %lld,\n\"total\": {",
+                     (unsigned long long)p->unknown_frees, (unsigned long long)p->unseen_frees,
+                     (unsigned long long)p->unwatched, (unsigned long long)p->resizes,
+                     round(p->peak_bytes), (long long)p->peak_ns);
+    put_sums(out, &p->total, p->largest_period != 0);
+    tp_buffer_char(out, '}');
+}
+
+int tp_memory_write_json(const struct tp_report *report, const struct tp_view_options *options,
+                         struct tp_output *output, struct tp_diag *diag)
+{
+    static const char *const lists[TP_ALLOC_GROUPS] = {"ranges", "stacks", "threads"};
+    const struct tp_alloc_report *memory = report->memory;
+    const struct tp_alloc_profile *p = memory->profile;
+    struct tp_buffer out = {0};
+
+    (void)diag;
+    put_head(&out, p);
+    for (unsigned g = 0; g < TP_ALLOC_GROUPS; g++) {
+        tp_buffer_format(&out, ",\n\"%s\": [", lists[g]);
+        for (size_t i = 0; i < memory->row_count[g]; i++) {
+            if (options->row_limit_given && options->row_limit >= 0 &&
+                i >= (uint64_t)options->row_limit)
+                break;
+            tp_buffer_format(&out, "%s\n{\"%s\": ", i ? "," : "", group_names[g]);
+            put_key(&out, report, g, memory->rows[g][i].key);
+            tp_buffer_string(&out, ", ");
+            put_sums(&out, &memory->rows[g][i].sums, p->largest_period != 0);
+            tp_buffer_char(&out, '}');
+        }
+        tp_buffer_string(&out, "\n]");
+    }
+    put_counters(&out, report, "range_counters", &p->ranges);
+    put_counters(&out, report, "thread_counters", &p->threads);
+    put_curve(&out, &p->curve);
+    tp_buffer_string(&out, "}\n");
+    tp_output_buffer(output, &out);
+    tp_buffer_fini(&out);
+    return 0;
+}
+
+/* ---- CSV ---- */
+
+static void put_stack_text(struct tp_buffer *out, const struct tp_report *report, uint32_t stack)
+{
+    const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+
+    for (uint32_t i = 0; i < tp_stacks_count(report->stacks, stack); i++) {
+        const struct tp_string *frame = tp_strings_get(report->strings, frames[i]);
+        tp_buffer_string(out, i ? "\n" : "");
+        tp_buffer_bytes(out, frame->bytes, frame->size);
+    }
+}
+
+static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report,
+                        enum tp_alloc_group group, const struct tp_alloc_row *row)
+{
+    const struct tp_alloc_sums *s = &row->sums;
+    struct tp_buffer name = {0};
+    const double values[] = {
+        s->allocations, s->allocated_bytes, s->frees,
+        s->freed_bytes, s->live_blocks,     s->live_bytes,
+        s->peak_bytes,  s->temporary,       tp_alloc_error95(s->bytes_variance)};
+
+    if (group == TP_ALLOC_BY_STACK) {
+        put_stack_text(&name, report, row->key);
+    } else {
+        const struct tp_string *string = tp_strings_get(report->strings, row->key);
+        tp_buffer_bytes(&name, string->bytes, string->size);
+    }
+    tp_csv_line_text(line, group_names[group]);
+    tp_csv_line_field(line, name.size ? name.bytes : "", name.size);
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        tp_csv_line_format(line, "%.0f", values[i] > 0 ? round(values[i]) : 0);
+    tp_csv_line_text(line, tp_alloc_is_suspect(s) ? "1" : "0");
+    tp_csv_line_end(line);
+    tp_buffer_fini(&name);
+}
+
+int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_options *options,
+                        struct tp_output *output, struct tp_diag *diag)
+{
+    static const char *const columns[] = {"group",
+                                          "name",
+                                          "allocations",
+                                          "allocated_bytes",
+                                          "frees",
+                                          "freed_bytes",
+                                          "live_blocks",
+                                          "live_bytes",
+                                          "peak_bytes",
+                                          "temporary",
+                                          "allocated_bytes_error95",
+                                          "suspect"};
+    struct tp_csv_line line = {.output = output, .end = "\r\n"};
+
+    (void)diag;
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        tp_csv_line_text(&line, columns[i]);
+    tp_csv_line_end(&line);
+    for (unsigned g = 0; g < TP_ALLOC_GROUPS; g++) {
+        for (size_t i = 0; i < report->memory->row_count[g]; i++) {
+            if (options->row_limit_given && options->row_limit >= 0 &&
+                i >= (uint64_t)options->row_limit)
+                break;
+            put_csv_row(&line, report, g, &report->memory->rows[g][i]);
+        }
+    }
+    tp_csv_line_fini(&line);
+    return 0;
+}
+
+/* ---- folded ---- */
+
+static void put_frame(struct tp_buffer *out, const struct tp_string *frame)
+{
+    for (uint32_t i = 0; i < frame->size; i++) {
+        char c = frame->bytes[i];
+        tp_buffer_char(out, c == ';' || c == '\n' || c == '\r' ? '_' : c);
+    }
+}
+
+int tp_memory_write_folded(const struct tp_report *report, const struct tp_view_options *options,
+                           struct tp_output *output, struct tp_diag *diag)
+{
+    const struct tp_alloc_report *memory = report->memory;
+    struct tp_buffer line = {0};
+
+    (void)options;
+    (void)diag;
+    for (size_t i = 0; i < memory->row_count[TP_ALLOC_BY_STACK]; i++) {
+        const struct tp_alloc_row *row = &memory->rows[TP_ALLOC_BY_STACK][i];
+        double weight = tp_alloc_key_value(&row->sums, memory->key);
+        const uint32_t *frames = tp_stacks_frames(report->stacks, row->key);
+        if (weight < 0.5)
+            continue;
+        tp_buffer_reset(&line);
+        for (uint32_t f = tp_stacks_count(report->stacks, row->key); f-- > 0;) {
+            put_frame(&line, tp_strings_get(report->strings, frames[f]));
+            tp_buffer_string(&line, f ? ";" : "");
+        }
+        tp_buffer_format(&line, "%s %.0f\n", line.size ? "" : "(no stack)", round(weight));
+        tp_output_buffer(output, &line);
+    }
+    tp_buffer_fini(&line);
+    return 0;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ * The allocation profile for people. */
+#include <math.h>
+
+#include "model/alloc_profile.h"
+#include "view/view.h"
+
+#define ROWS_USUALLY 20
+#define CURVE_LINES 16
+#define BAR 40
+
+static void put_bytes(struct tp_buffer *out, double bytes)
+{
+    struct tp_number number = tp_number_integer((int64_t)round(bytes));
+
+    tp_format_memory(out, number);
+}
+
+/* A cell of @width columns, to the right. */
+static void put_right(struct tp_buffer *out, const struct tp_buffer *cell, size_t width)
+{
+    for (size_t i = cell->size; i < width; i++)
+        tp_buffer_char(out, ' ');
+    tp_buffer_bytes(out, cell->bytes, cell->size);
+}
+
+static void put_bytes_cell(struct tp_buffer *out, double bytes)
+{
+    struct tp_buffer cell = {0};
+
+    put_bytes(&cell, bytes);
+    put_right(out, &cell, 13);
+    tp_buffer_fini(&cell);
+}
+
+static void put_count_cell(struct tp_buffer *out, double count)
+{
+    tp_buffer_format(out, "%13.0f", round(count));
+}
+
+static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *s)
+{
+    put_count_cell(out, s->allocations);
+    put_bytes_cell(out, s->allocated_bytes);
+    put_bytes_cell(out, s->freed_bytes);
+    put_bytes_cell(out, s->peak_bytes);
+    put_bytes_cell(out, s->live_bytes);
+    put_count_cell(out, s->temporary);
+}
+
+static void put_heading(struct tp_buffer *out, const char *title, const char *name)
+{
+    tp_buffer_format(out, "\n%s\n%13s%13s%13s%13s%13s%13s  %s\n", title, "Allocations", "Allocated",
+                     "Freed", "At peak", "Live at end", "Temporary", name);
+}
+
+static void put_name(struct tp_buffer *out, const struct tp_report *report, uint32_t id,
+                     uint32_t width, const char *none)
+{
+    const struct tp_string *string = tp_strings_get(report->strings, id);
+    struct tp_buffer text = {0};
+
+    if (id == TP_STRING_NONE)
+        tp_buffer_string(&text, none);
+    else
+        tp_format_display(&text, string);
+    size_t shown = width ? tp_format_prefix(text.bytes, text.size, width) : text.size;
+    tp_buffer_bytes(out, text.bytes, shown);
+    tp_buffer_string(out, shown < text.size ? "..." : "");
+    tp_buffer_fini(&text);
+}
+
+static void put_stack(struct tp_buffer *out, const struct tp_report *report, uint32_t stack,
+                      uint32_t width)
+{
+    const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+    uint32_t count = tp_stacks_count(report->stacks, stack);
+
+    if (!count)
+        tp_buffer_string(out, "(no stack)\n");
+    for (uint32_t i = 0; i < count; i++) {
+        if (i)
+            tp_buffer_format(out, "%*s", 6 * 13 + 2, "");
+        put_name(out, report, frames[i], width, "?");
+        tp_buffer_char(out, '\n');
+    }
+}
+
+static size_t shown_rows(const struct tp_view_options *options, size_t count)
+{
+    int64_t limit = options->row_limit_given ? options->row_limit : ROWS_USUALLY;
+
+    return limit < 0 || (uint64_t)limit > count ? count : (size_t)limit;
+}
+
+static void put_rows(struct tp_buffer *out, const struct tp_report *report,
+                     const struct tp_view_options *options, enum tp_alloc_group group)
+{
+    static const char *const titles[TP_ALLOC_GROUPS] = {"By range (the innermost one)", "By stack",
+                                                        "By thread"};
+    static const char *const names[TP_ALLOC_GROUPS] = {"Range", "Stack, innermost first", "Thread"};
+    const struct tp_alloc_report *memory = report->memory;
+    size_t count = memory->row_count[group], shown = shown_rows(options, count);
+
+    put_heading(out, titles[group], names[group]);
+    for (size_t i = 0; i < shown; i++) {
+        const struct tp_alloc_row *row = &memory->rows[group][i];
+        put_sums(out, &row->sums);
+        tp_buffer_string(out, "  ");
+        if (group == TP_ALLOC_BY_STACK) {
+            put_stack(out, report, row->key, options->max_name_width);
+            continue;
+        }
+        put_name(out, report, row->key, options->max_name_width, "(no range)");
+        tp_buffer_char(out, '\n');
+    }
+    if (shown < count)
+        tp_buffer_format(out, "%zu more\n", count - shown);
+}
+
+/* ---- suspects ---- */
+
+static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
+                         const struct tp_view_options *options)
+{
+    const struct tp_alloc_report *memory = report->memory;
+    size_t count = memory->row_count[TP_ALLOC_BY_STACK], found = 0;
+    size_t shown = shown_rows(options, count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct tp_alloc_row *row = &memory->rows[TP_ALLOC_BY_STACK][i];
+        if (!tp_alloc_is_suspect(&row->sums) || found++ >= shown)
+            continue;
+        if (found == 1)
+            tp_buffer_string(
+                out, "\nSuspected leaks: live at the end, out of all quarters of the allocations\n"
+                     "  Live blocks  Live at end  Stack, innermost first\n");
+        put_count_cell(out, row->sums.live_blocks);
+        put_bytes_cell(out, row->sums.live_bytes);
+        tp_buffer_string(out, "  ");
+        const uint32_t *frames = tp_stacks_frames(report->stacks, row->key);
+        uint32_t frame_count = tp_stacks_count(report->stacks, row->key);
+        for (uint32_t f = 0; f < frame_count && f < 4; f++) {
+            tp_buffer_string(out, f ? " < " : "");
+            put_name(out, report, frames[f], options->max_name_width, "?");
+        }
+        tp_buffer_string(out, !frame_count ? "(no stack)\n" : frame_count > 4 ? " < ...\n" : "\n");
+    }
+}
+
+/* ---- the curve ---- */
+
+static void put_curve(struct tp_buffer *out, const struct tp_alloc_curve *curve)
+{
+    size_t step = (curve->count + CURVE_LINES - 1) / CURVE_LINES;
+    double most = 0;
+
+    for (size_t i = 0; i < curve->count; i++)
+        most = curve->most[i] > most ? curve->most[i] : most;
+    if (most <= 0)
+        return;
+    tp_buffer_string(out, "\nLive over time, the most in each stretch\n");
+    for (size_t i = 0; i < curve->count; i += step) {
+        double value = 0;
+        for (size_t k = i; k < i + step && k < curve->count; k++)
+            value = curve->most[k] > value ? curve->most[k] : value;
+        tp_buffer_format(out, "%11.3f s", (double)curve->width_ns * (double)i / 1e9);
+        put_bytes_cell(out, value);
+        tp_buffer_string(out, value > 0 ? "  " : "");
+        for (int bar = (int)(value / most * BAR + 0.5); bar > 0; bar--)
+            tp_buffer_char(out, '#');
+        tp_buffer_char(out, '\n');
+    }
+}
+
+/* ---- exact counters ---- */
+
+static void put_counters(struct tp_buffer *out, const struct tp_report *report,
+                         const struct tp_view_options *options, const char *title,
+                         const struct tp_alloc_counter_table *table, bool has_self)
+{
+    size_t shown = shown_rows(options, table->count);
+
+    tp_buffer_format(out, "\n%s\n%13s%13s%13s%13s%13s  %s\n", title, "Calls", "Allocations",
+                     "Allocated", "Net", has_self ? "Self net" : "", "Name");
+    for (size_t i = 0; i < shown; i++) {
+        const struct tp_alloc_counters *c = &table->items[i];
+        put_count_cell(out, (double)c->calls);
+        put_count_cell(out, (double)c->allocations);
+        put_bytes_cell(out, (double)c->allocated_bytes);
+        put_bytes_cell(out, (double)c->net_bytes);
+        if (has_self)
+            put_bytes_cell(out, (double)c->self_net_bytes);
+        else
+            tp_buffer_format(out, "%13s", "");
+        tp_buffer_string(out, "  ");
+        put_name(out, report, c->name, options->max_name_width, "?");
+        tp_buffer_char(out, '\n');
+    }
+    if (shown < table->count)
+        tp_buffer_format(out, "%zu more\n", table->count - shown);
+}
+
+/* ---- the head ---- */
+
+static void put_line(struct tp_buffer *out, const char *name)
+{
+    tp_buffer_format(out, "%-12s", name);
+}
+
+static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p)
+{
+    put_line(out, "recorded");
+    if (!p->records) {
+        tp_buffer_string(out,
+                         "counters of ranges and threads; no single allocations, so no stacks, "
+                         "no peak, no leaks (TPAGENT_ALLOC=sample:BYTES or all has them)\n");
+        return;
+    }
+    if (!p->largest_period) {
+        tp_buffer_format(out, "every allocation, %llu of them\n", (unsigned long long)p->records);
+        return;
+    }
+    tp_buffer_format(out, "%llu samples, one in ", (unsigned long long)p->records);
+    put_bytes(out, (double)p->largest_period);
+    tp_buffer_string(out, " on average; all numbers are estimates\n");
+}
+
+static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
+{
+    const struct tp_alloc_sums *s = &p->total;
+
+    put_line(out, "allocated");
+    put_bytes(out, s->allocated_bytes);
+    if (s->bytes_variance > 0) {
+        tp_buffer_string(out, " +- ");
+        put_bytes(out, tp_alloc_error95(s->bytes_variance));
+        tp_buffer_string(out, " (95 %)");
+    }
+    tp_buffer_format(out, " in %.0f allocations, %.0f of them temporary\n", round(s->allocations),
+                     round(s->temporary));
+    put_line(out, "freed");
+    put_bytes(out, s->freed_bytes);
+    tp_buffer_format(out, " in %.0f frees\n", round(s->frees));
+    put_line(out, "peak");
+    put_bytes(out, p->peak_bytes);
+    tp_buffer_format(out, " at %.3f s%s\n", (double)p->peak_ns / 1e9,
+                     p->processes > 1 ? ", the highest process's; the sum of all processes' peaks"
+                                      : "");
+    put_line(out, "live at end");
+    put_bytes(out, s->live_bytes);
+    tp_buffer_format(out, " in %.0f blocks\n", round(s->live_blocks));
+}
+
+static void put_doubts(struct tp_buffer *out, const struct tp_alloc_profile *p)
+{
+    if (p->unknown_frees)
+        tp_buffer_format(out,
+                         "%-12s%llu of blocks that were allocated before the recording, or "
+                         "whose record is lost; in no sum\n",
+                         "other frees", (unsigned long long)p->unknown_frees);
+    if (p->unseen_frees)
+        tp_buffer_format(out,
+                         "%-12s%llu frees are not recorded, seen by their address being "
+                         "allocated again\n",
+                         "lost", (unsigned long long)p->unseen_frees);
+    if (p->unwatched)
+        tp_buffer_format(out,
+                         "%-12s%llu samples beyond what the agent can watch: allocated, but "
+                         "neither freed nor live here\n",
+                         "not watched", (unsigned long long)p->unwatched);
+}
+
+int tp_memory_write_text(const struct tp_report *report, const struct tp_view_options *options,
+                         struct tp_output *output, struct tp_diag *diag)
+{
+    const struct tp_alloc_profile *p = report->memory->profile;
+    struct tp_buffer out = {0};
+
+    (void)diag;
+    put_recorded(&out, p);
+    if (p->records) {
+        put_total(&out, p);
+        put_doubts(&out, p);
+        put_rows(&out, report, options, TP_ALLOC_BY_RANGE);
+        put_rows(&out, report, options, TP_ALLOC_BY_STACK);
+        put_rows(&out, report, options, TP_ALLOC_BY_THREAD);
+        put_suspects(&out, report, options);
+        put_curve(&out, &p->curve);
+    }
+    if (p->ranges.count)
+        put_counters(&out, report, options, "Exact counters of ranges, inner ones included",
+                     &p->ranges, true);
+    put_counters(&out, report, options, "Exact counters of threads, up to their last records",
+                 &p->threads, false);
+    tp_output_buffer(output, &out);
+    tp_buffer_fini(&out);
+    return 0;
+}
