@@ -262,7 +262,8 @@ def main():
     t.check(
         "no means off",
         one_line,
-        "tpagent: TPAGENT_ALLOC=no is not one of off|count|sample:BYTES|all; nearest: off; using count",
+        "tpagent: TPAGENT_ALLOC=no is not one of off|count|sample:BYTES|all; nearest: off; "
+        "using count",
         TPAGENT_ALLOC="no",
     )
     t.check(

@@ -17,11 +17,11 @@ enum tp_view_subject {
     TP_VIEW_TRACE,
     TP_VIEW_STACKS,
     TP_VIEW_GPU,
+    TP_VIEW_MEMORY,      /* the allocation profile */
     TP_VIEW_KERNELS,     /* the kernels report; its formats are these and those of the next three */
     TP_VIEW_CALLS,       /* the same about calls of the device's runtime */
     TP_VIEW_KERNEL_WORK, /* single kernels */
     TP_VIEW_OPERATOR_WORK, /* single operators */
-    TP_VIEW_MEMORY,        /* the allocation profile */
 };
 
 struct tp_view_options {
