@@ -430,7 +430,7 @@ static void put_columns(struct tp_text *text, unsigned kind)
 static void put_schema_line(struct tp_text *text)
 {
     static const char *const roles[] = {"none", "begin", "end", "point", "lost"};
-    static const char *const classes[] = {"none", "op", "nvtx", "itt", "api", "cuda"};
+    static const char *const classes[TP_CLASS_END] = {"none", "op", "nvtx", "itt", "api", "cuda"};
 
     tp_text_string(text, "{\"t\":\"schema\",\"kinds\":[{\"id\":0,\"name\":\"all\",\"slots\":0,"
                          "\"role\":\"none\",\"class\":\"none\",\"columns\":[");

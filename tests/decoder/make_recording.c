@@ -78,7 +78,8 @@ static void write_schema(FILE *file)
     fprintf(file, "{\"t\":\"schema\",\"kinds\":[");
     for (unsigned kind = 0; kind < TP_EVENT_KIND_END; kind++) {
         static const char *const roles[] = {"none", "begin", "end", "point", "lost"};
-        static const char *const classes[] = {"none", "op", "nvtx", "itt", "api"};
+        static const char *const classes[TP_CLASS_END] = {"none", "op",  "nvtx",
+                                                          "itt",  "api", "cuda"};
         const struct tp_kind_info *info = &tp_kinds[kind];
         const char *between = "";
         fprintf(file,

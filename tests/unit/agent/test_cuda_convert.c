@@ -140,13 +140,15 @@ static uint64_t get(const uint8_t *record, size_t offset, size_t size)
     return value;
 }
 
-/* What was written, all of it. */
+/* What was written, all of it; the test's process ends with it. */
 static uint64_t *written(uint64_t *ret_count)
 {
+    static uint64_t *all; /* whoever walks through it need not keep its beginning */
     uint32_t track = tp_tls.thread->track;
 
     host_end_keep();
-    return host_collect(track, 0, ret_count);
+    all = host_collect(track, 0, ret_count);
+    return all;
 }
 
 static uint64_t column(const uint64_t *record, const char *name)
