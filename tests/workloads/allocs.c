@@ -19,7 +19,11 @@
 
 #include "tpagent.h"
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 #define LIVE 512
 
 static void *volatile kept;
