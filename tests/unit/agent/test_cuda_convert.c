@@ -143,7 +143,7 @@ static uint64_t get(const uint8_t *record, size_t offset, size_t size)
 /* What was written, all of it; the test's process ends with it. */
 static uint64_t *written(uint64_t *ret_count)
 {
-    static uint64_t *all; /* whoever walks through it need not keep its beginning */
+    static uint64_t *volatile all; /* whoever walks through it need not keep its beginning */
     uint32_t track = tp_tls.thread->track;
 
     host_end_keep();
