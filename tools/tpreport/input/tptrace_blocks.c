@@ -120,8 +120,9 @@ static int scan_segment(struct tptrace_blocks *blocks)
         close(fd);
     if (!error || error == -ENOMEM)
         return error;
-    if (error == -TP_ETRUNCATED && p->state != TPTRACE_ENDED && last)
-        return 0; /* just begun */
+    /* Just begun: the last one, or the last that the process itself made. */
+    if (error == -TP_ETRUNCATED && p->state != TPTRACE_ENDED && (last || p->meta.recovered))
+        return 0;
     p->totals.unreadable_files++;
     note_trouble(blocks, &diag);
     return 0;
