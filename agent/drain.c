@@ -88,14 +88,7 @@ int tp_drain_open(struct tp_live *live)
 
 static void write_meta(struct tp_live *live)
 {
-    struct tp_drain *d = live->drain;
-
-    while (d->meta.cut && d->meta.used && d->meta_bytes[d->meta.used - 1] != '\n')
-        d->meta.used--; /* a line that found no room goes whole */
-    if (d->meta.used && !tp_recording_meta(live, d->meta_bytes, d->meta.used))
-        tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
-    else if (d->meta.used > META_BYTES / 2) /* the disk does not take them: the newest must go */
-        tp_text_init(&d->meta, d->meta_bytes, META_BYTES);
+    tp_recording_meta_text(live, &live->drain->meta);
 }
 
 /* Room for a line. */

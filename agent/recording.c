@@ -504,6 +504,16 @@ int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
     return append_meta(live, bytes, size, O_NOFOLLOW);
 }
 
+void tp_recording_meta_text(struct tp_live *live, struct tp_text *lines)
+{
+    while (lines->cut && lines->used && lines->data[lines->used - 1] != '\n')
+        lines->used--; /* a line that found no room goes whole */
+    if (lines->used && !tp_recording_meta(live, lines->data, lines->used))
+        tp_text_init(lines, lines->data, lines->size);
+    else if (lines->used > lines->size / 2) /* the disk does not take them: the newest must go */
+        tp_text_init(lines, lines->data, lines->size);
+}
+
 int tp_recording_open(struct tp_live *live)
 {
     struct tp_text text;

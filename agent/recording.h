@@ -81,6 +81,10 @@ void tp_recording_drop_ring(struct tp_live *live, int dir, uint32_t entry);
  * 0 or -errno. */
 int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size);
 
+/** tp_recording_meta_text - the same of @lines, which is then empty; what cannot be written stays
+ * for the next time while it is less than half of the buffer. Context: drainer. */
+void tp_recording_meta_text(struct tp_live *live, struct tp_text *lines);
+
 /** tp_recording_clock_line - append a `clock` line */
 void tp_recording_clock_line(struct tp_text *text);
 

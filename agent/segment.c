@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "recording.h"
 
 #define LOOK_BYTES (1u << 20)
 #define LEAST_LIMIT (1u << 20)
@@ -90,6 +91,7 @@ static int begin_segment(struct tp_live *live, struct tp_segments *segments, int
     return 0;
 }
 
+/* First it is said, then it goes: a process that is killed in between has lost nothing untold. */
 static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int dir,
                          struct tp_text *ret_meta)
 {
@@ -97,9 +99,6 @@ static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int
     char path[TP_PATH_MAX + 32];
     struct tp_text text;
 
-    tp_text_init(&text, path, sizeof(path));
-    put_path(&text, live, dir, info->number);
-    tp_os_unlink(dir, path, false);
     tp_text_format(ret_meta,
                    "{\"t\":\"evict\",\"segment\":%u,\"first_ticks\":%llu,\"last_ticks\":%llu,"
                    "\"blocks\":%u,\"bytes\":%llu,\"reason\":\"%s\"}\n",
@@ -107,6 +106,10 @@ static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int
                    (unsigned long long)info->last_ticks, info->blocks,
                    (unsigned long long)info->bytes,
                    segments->is_low ? "TPAGENT_MIN_FREE" : "TPAGENT_MAX_SIZE");
+    tp_recording_meta_text(live, ret_meta);
+    tp_text_init(&text, path, sizeof(path));
+    put_path(&text, live, dir, info->number);
+    tp_os_unlink(dir, path, false);
     segments->total -= info->bytes;
     segments->asked = segments->asked > info->bytes ? segments->asked - info->bytes : 0;
     segments->first++;

@@ -79,6 +79,39 @@ START_TEST(keep_last_stays_under_the_limit_and_says_what_went)
 }
 END_TEST
 
+/* Whoever is killed between the two must not have lost a segment that nobody tells of. */
+START_TEST(a_segment_goes_when_that_is_on_disk)
+{
+    enum { SLOTS = 8192 };
+    static struct tp_segments segments;
+    static uint64_t slots[SLOTS * TP_SLOT_WORDS];
+    static char lines[65536];
+    struct tp_text meta;
+    unsigned lowest;
+    const void *block;
+    size_t bytes, size = tp_block_encoder_size(SLOTS);
+    void *workspace = malloc(size);
+
+    for (size_t i = 0; i < SLOTS; i++) {
+        slots[i * TP_SLOT_WORDS] = (uint64_t)TP_EVENT_NVTX_POP << 56 | i;
+        slots[i * TP_SLOT_WORDS + 2] = noise *= 6364136223846793005u;
+    }
+    ck_assert_int_eq(tp_block_encode(tp_block_encoder_init(workspace, size, SLOTS), 0, 0, 0, slots,
+                                     SLOTS, NULL, 0, 0, 0, &block, &bytes),
+                     0);
+    ck_assert(tp_agent_arm());
+    ck_assert_int_eq(tp_segments_init(&segments, 1u << 20), 0);
+    tp_text_init(&meta, lines, sizeof(lines));
+    do {
+        ck_assert_int_eq(
+            tp_segments_append(tp_agent.live, &segments, TP_OS_NO_DIR, block, bytes, &meta), 0);
+        bytes_on_disk(&lowest);
+    } while (lowest == 1);
+    free(workspace);
+    ck_assert_uint_eq(count_lines("{\"t\":\"evict\""), lowest - 1);
+}
+END_TEST
+
 START_TEST(keep_first_stops_and_counts)
 {
     unsigned lowest;
@@ -131,6 +164,7 @@ int main(void)
 
     tcase_add_checked_fixture(tests, host_begin, host_end);
     tcase_add_test(tests, keep_last_stays_under_the_limit_and_says_what_went);
+    tcase_add_test(tests, a_segment_goes_when_that_is_on_disk);
     tcase_add_test(tests, keep_first_stops_and_counts);
     tcase_add_test(tests, a_disk_that_refuses_costs_records_not_blocks);
     return host_run(tests, "segment");
