@@ -77,13 +77,13 @@ struct tp_live {
     } names;
     struct tp_name_cache *name_caches; /* TP_NAME_CACHE per control block */
 
+    _Atomic uint32_t first_block; /* control block that is handed out first, + 1; 0 not set yet */
     _Atomic uint32_t next_track;
     _Atomic uint32_t next_ring;       /* number of the next ring file */
     _Atomic uint32_t ring_count;      /* registry entries ever used */
     _Atomic uint64_t ring_bytes;      /* of all rings mapped */
     _Atomic uint32_t stock[TP_STOCK]; /* entry + 1 of a ring ready to be claimed, 0 none */
-    _Atomic uint32_t thread_hint;
-    _Atomic uint64_t early_drops; /* events of threads that got no ring at all */
+    _Atomic uint64_t early_drops;     /* events of threads that got no ring at all */
     _Atomic uint32_t anonymous_rings;
     _Atomic uint64_t retired_dropped; /* of tracks whose control block was taken back */
 

@@ -17,21 +17,34 @@ __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibili
 #define BURST 4u /* where every allocation is recorded */
 
 /*
- * Where the search for a free control block begins. Not wiped by fork: a child's one surviving
- * thread may still point to its parent's block, so a child must not hand that index to another
- * thread.
+ * Behind the last control block that this process or one that it was forked from ever handed out.
+ * Not wiped by fork: a child's one surviving thread may still point to its parent's block, so a
+ * child must not hand that index to another thread; its own begin here.
  */
-static _Atomic uint32_t block_hint;
+static _Atomic uint32_t blocks_behind;
 
+static uint32_t first_block(struct tp_live *live)
+{
+    uint32_t first = 0;
+    uint32_t ours = atomic_load(&blocks_behind) % TP_THREADS_MAX + 1;
+
+    return (atomic_compare_exchange_strong(&live->first_block, &first, ours) ? ours : first) - 1;
+}
+
+/* The first free one: its pages, and those of its caches, may be there already. */
 static struct tp_thread *claim_block(struct tp_live *live)
 {
-    uint32_t start = atomic_fetch_add_explicit(&block_hint, 1, memory_order_relaxed);
+    uint32_t first = first_block(live);
 
     for (uint32_t i = 0; i < TP_THREADS_MAX; i++) {
-        uint32_t index = (start + i) % TP_THREADS_MAX, free = TP_THREAD_FREE;
+        uint32_t index = (first + i) % TP_THREADS_MAX, free = TP_THREAD_FREE;
         struct tp_thread *t = &live->threads[index];
-        if (!atomic_compare_exchange_strong(&t->state, &free, TP_THREAD_USED))
+        if (atomic_load_explicit(&t->state, memory_order_relaxed) != free ||
+            !atomic_compare_exchange_strong(&t->state, &free, TP_THREAD_USED))
             continue;
+        uint32_t behind = atomic_load(&blocks_behind);
+        while (behind <= index && !atomic_compare_exchange_weak(&blocks_behind, &behind, index + 1))
+            ;
         atomic_store(&t->careful, !tp_capture_is_open());
         t->index = index;
         t->tid = tp_os_tid();
