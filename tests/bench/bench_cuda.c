@@ -4,7 +4,7 @@
  *
  *     LD_PRELOAD=libtpagent.so TPAGENT_CUDA=hooks bench_cuda hooks
  *         an interposed launch, less one that only calls the next function
- *     LD_PRELOAD=libtpagent.so TPAGENT_CUPTI=libcuda_stub.so bench_cuda callbacks
+ *     LD_PRELOAD=libtpagent.so TPAGENT_CUPTI=libcuda_empty.so bench_cuda callbacks
  *         CUPTI's callback at enter and exit of a launch, less an empty one
  *     ... bench_cuda activities
  *         a record of a call or a kernel, converted and stored
@@ -23,7 +23,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#include "cuda_stub.h"
+#include "cuda_empty.h"
 
 #define CHUNK 500
 #define CHUNKS 4000
@@ -119,7 +119,7 @@ static void hooks(void)
 
 /* --- callbacks */
 
-static stub_callback *volatile callback;
+static client_callback *volatile callback;
 static uint32_t correlation;
 
 static __attribute__((noinline)) void empty_callback(void *data, uint32_t domain, uint32_t id,
@@ -149,7 +149,7 @@ static void empty_callbacks(void)
 
 static void callbacks(void)
 {
-    callback = stub_client()->callback;
+    callback = cuda_client()->callback;
     call_back();
 }
 
@@ -230,7 +230,7 @@ static void fill(uint32_t id, int count)
 {
     size_t records;
 
-    stub_client()->request(&filled, &filled_size, &records);
+    cuda_client()->request(&filled, &filled_size, &records);
     filled_used = 0;
     if (!filled)
         exit(1);
@@ -243,7 +243,7 @@ static void fill(uint32_t id, int count)
 
 static void complete(void)
 {
-    stub_client()->complete(NULL, 0, filled, filled_size, filled_used);
+    cuda_client()->complete(NULL, 0, filled, filled_size, filled_used);
 }
 
 static void *measure_activities(void *argument)
@@ -294,7 +294,7 @@ static void disk(void)
         fill((uint32_t)done + 1, RECORDS / 2);
         for (int i = 0; i < RECORDS / 2; i++) {
             call.correlation = (uint32_t)(done + 1 + i);
-            stub_client()->callback(NULL, 2, 211, &call);
+            cuda_client()->callback(NULL, 2, 211, &call);
             for (uint32_t wait = 20 + chance(40); wait; wait--) /* what lies between launches */
                 __asm__ volatile("pause");
         }
@@ -308,7 +308,7 @@ int main(int argc, char **argv)
     int (*initialize)(void);
 
     launches = (argc > 2 ? atoi(argv[2]) : 100000) / (RECORDS / 2) * (RECORDS / 2);
-    next_launch = dlsym(dlopen("libcuda_stub.so", RTLD_NOLOAD | RTLD_NOW), "cudaLaunchKernel");
+    next_launch = dlsym(dlopen("libcuda_empty.so", RTLD_NOLOAD | RTLD_NOW), "cudaLaunchKernel");
     for (int i = 0; i < KERNELS; i++)
         snprintf(
             names[i], sizeof(names[i]),
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
         return 0;
     }
     *(void **)&initialize = dlsym(RTLD_DEFAULT, "InitializeInjection");
-    if (!initialize || initialize() != 1 || !stub_client()->callback) {
+    if (!initialize || initialize() != 1 || !cuda_client()->callback) {
         fprintf(stderr, "bench_cuda: no agent, or it did not take CUPTI\n");
         return 1;
     }

@@ -125,3 +125,15 @@ void close_reading(struct reading *r)
     tp_stacks_fini(&r->stacks);
     tp_strings_fini(&r->strings);
 }
+
+void expect_notes(const struct reading *r, const char *expected)
+{
+    char notes[4096];
+
+    snprintf(notes, sizeof(notes), "%.*s", (int)r->input.notes.size,
+             r->input.notes.size ? r->input.notes.bytes : "");
+    if (!*expected)
+        ck_assert_str_eq(notes, "");
+    else
+        ck_assert_msg(strstr(notes, expected) != NULL, "%s is not in: %s", expected, notes);
+}

@@ -42,4 +42,7 @@ int read_averages(struct reading *r, const char *run, const struct tp_averages_o
 void read_events(struct reading *r, const char *run, const struct tp_selection *selection);
 void close_reading(struct reading *r);
 
+/* The notes on the input contain this; "": there are none. */
+void expect_notes(const struct reading *r, const char *expected);
+
 #endif

@@ -69,18 +69,6 @@ static void expect_events(const struct reading *r, const char *expected)
     ck_assert_str_eq(got, expected);
 }
 
-static void expect_notes(const struct reading *r, const char *expected)
-{
-    char notes[4096];
-
-    snprintf(notes, sizeof(notes), "%.*s", (int)r->input.notes.size,
-             r->input.notes.size ? r->input.notes.bytes : "");
-    if (!*expected)
-        ck_assert_str_eq(notes, "");
-    else
-        ck_assert_msg(strstr(notes, expected) != NULL, "%s is not in: %s", expected, notes);
-}
-
 START_TEST(kernels_belong_to_the_innermost_range)
 {
     struct recording rec;

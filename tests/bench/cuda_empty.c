@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "cuda_stub.h"
+#include "cuda_empty.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-static struct stub_client client;
+static struct cuda_client client;
 
-EXPORT struct stub_client *stub_client(void)
+EXPORT struct cuda_client *cuda_client(void)
 {
     return &client;
 }
@@ -29,7 +29,7 @@ EXPORT void __cudaRegisterFunction(void **binary, const char *function, char *de
 /* --- CUPTI 13.0 */
 
 int cuptiGetVersion(uint32_t *version);
-int cuptiSubscribe(void **subscriber, stub_callback *callback, void *data);
+int cuptiSubscribe(void **subscriber, client_callback *callback, void *data);
 int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t id);
 int cuptiGetCallbackName(uint32_t domain, uint32_t id, const char **name);
 int cuptiGetTimestamp(uint64_t *ns);
@@ -45,7 +45,7 @@ EXPORT int cuptiGetVersion(uint32_t *version)
     return 0;
 }
 
-EXPORT int cuptiSubscribe(void **subscriber, stub_callback *callback, void *data)
+EXPORT int cuptiSubscribe(void **subscriber, client_callback *callback, void *data)
 {
     *subscriber = &client;
     client.callback = callback;
