@@ -178,9 +178,6 @@ uint32_t tp_cuda_api_id(uint32_t domain, uint32_t cbid);
  * "cudaLaunchKernel_ptsz_v7000" becomes "cudaLaunchKernel". Return: length; 0: none. */
 size_t tp_cuda_api_plain_name(const char *name, char *ret_plain, size_t size);
 
-/** tp_cuda_names_owner - a number that differs between a process and its forked children */
-uint32_t tp_cuda_names_owner(void);
-
 /* --- listed.c */
 
 /** tp_cuda_is_listed - whether hooks.def has an API function of this plain name */
