@@ -75,17 +75,6 @@ struct conversion {
     struct name_line names[NAMES]; /* CUPTI shares one text among a kernel's records */
 };
 
-static uint32_t intern_kernel(const char *name)
-{
-    /* not through the thread's cache: names are long, and the lines above do as well */
-    uint32_t id;
-
-    if (!tp_names_ready())
-        return TP_NAME_NONE;
-    tp_intern_record(TP_NAME_SYMBOL, name, strlen(name), &id);
-    return id;
-}
-
 static inline uint32_t kernel_name(struct conversion *c, uint64_t name)
 {
     struct name_line *line = &c->names[(name >> 3 ^ name >> 11) % NAMES];
@@ -95,7 +84,9 @@ static inline uint32_t kernel_name(struct conversion *c, uint64_t name)
     if (tp_unlikely(line->address != name)) {
         if (!name)
             return TP_NAME_NONE;
-        line->id = intern_kernel((const char *)(uintptr_t)name);
+        /* not through the thread's cache: names are long, and these lines do as well */
+        const char *text = (const char *)(uintptr_t)name;
+        line->id = tp_intern(TP_NAME_SYMBOL, text, strlen(text));
         line->address = name;
     }
     return line->id;
