@@ -294,6 +294,9 @@ static void convert_graph(struct conversion *c, const void *record)
 static void convert_memory(struct conversion *c, const void *record)
 {
     uint32_t correlation = F(MEMORY, correlation);
+
+    if (!is_wanted(correlation) || tp_cuda_memory_told(correlation))
+        return;
     uint32_t argument = (F(MEMORY, operation) & 0xff) | (F(MEMORY, memory_kind) & 0xff) << 8 |
                         (F(MEMORY, pool_type) & 0xff) << 16 |
                         (F(MEMORY, is_async) ? UINT32_C(1) << 24 : 0);
@@ -312,8 +315,7 @@ static void convert_memory(struct conversion *c, const void *record)
                               0,
                               0};
 
-    if (is_wanted(correlation) && !tp_cuda_memory_told(correlation))
-        put(c, TP_EVENT_CUDA_MEMORY, 4, argument, words, more);
+    put(c, TP_EVENT_CUDA_MEMORY, 4, argument, words, more);
 }
 
 /* Operations of a pool: 1 made, 2 destroyed, 3 trimmed. */
