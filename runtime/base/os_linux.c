@@ -387,11 +387,6 @@ uint64_t tp_os_raw_ns(void)
     return clock_ns(CLOCK_MONOTONIC_RAW);
 }
 
-uint64_t tp_os_thread_cpu_ns(void)
-{
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 void tp_os_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)
 {
     struct timespec timeout = {(time_t)(timeout_ns / 1000000000u),

@@ -60,7 +60,6 @@ struct tp_cuda {
     uint32_t api; /* version of CUPTI */
     bool ticks;   /* CUPTI's times are our ticks */
     bool graph_nodes;
-    bool injected;           /* CUDA_INJECTION64_PATH names us */
     _Atomic uint32_t broken; /* CUPTI said that it gave up, or another client took its buffers */
     char library[1024];      /* path of libcupti, "" none */
     struct tp_cupti cupti;
