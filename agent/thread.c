@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "thread.h"
 
-#include <string.h>
-
 #include "agent.h"
 #include "base/os.h"
 #include "capture.h"
@@ -37,7 +35,6 @@ static struct tp_thread *claim_block(struct tp_live *live)
         t->tid = tp_os_tid();
         t->track = 1 + atomic_fetch_add(&live->next_track, 1);
         t->names = live->name_caches + (uint64_t)index * TP_NAME_CACHE;
-        memset(t->names, 0, TP_NAME_CACHE * sizeof(*t->names));
         return t;
     }
     return NULL;

@@ -21,7 +21,7 @@
 #define TP_NAME_CACHE 512u
 
 /* A name seen before, found again by the address of the caller's text and then compared: a stale
- * line is only slow. */
+ * line, or one of a thread that had the block before, is only slow. */
 struct tp_name_cache {
     const struct tp_name_record *_Atomic record; /* NULL: empty */
 };
