@@ -387,15 +387,6 @@ void tp_drain_retry_now(struct tp_live *live)
 /* --- the end
  * -------------------------------------------------------------------------------------------- */
 
-/* From here on every record takes the slow way, which sees that the process has ended. */
-static void stop_writers(struct tp_live *live)
-{
-    atomic_store(&live->state, TP_ENDED);
-    for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
-        if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
-            atomic_store_explicit(&live->threads[i].careful, 1, memory_order_relaxed);
-}
-
 static void put_losses(struct tp_live *live, struct tp_text *meta)
 {
     struct tp_drain *d = live->drain;
@@ -521,7 +512,8 @@ static void finish(struct tp_live *live, const char *reason)
 
     tp_drain_retry_now(live);
     drain_pass(live, true, false);
-    stop_writers(live);
+    atomic_store(&live->state, TP_ENDED); /* the slow way sees it and writes no more */
+    tp_threads_make_careful(live);
     for (int i = 0; i < 3; i++) /* a track may go through several rings */
         drain_pass(live, true, false);
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++)

@@ -70,6 +70,13 @@ void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t ent
     atomic_store_explicit(&e->state, TP_RING_USED, memory_order_release);
 }
 
+void tp_threads_make_careful(struct tp_live *live)
+{
+    for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
+        if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
+            atomic_store_explicit(&live->threads[i].careful, 1, memory_order_relaxed);
+}
+
 static struct tp_thread *no_ring(struct tp_live *live)
 {
     atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);

@@ -84,4 +84,10 @@ struct tp_live;
  */
 void tp_thread_take_ring(struct tp_live *live, struct tp_thread *thread, uint32_t entry);
 
+/**
+ * tp_threads_make_careful - from here on every record takes the slow way, which looks at what was
+ * stored before. Context: hook.
+ */
+void tp_threads_make_careful(struct tp_live *live);
+
 #endif
