@@ -688,37 +688,24 @@ static void *drain_main(void *argument)
 static int make_drain_thread(struct tp_live *live, tp_make_thread *make_thread)
 {
     static const size_t stacks[] = {256u << 10, 2u << 20, 0};
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int error = EINVAL;
+    int error = -EINVAL;
 
-    for (unsigned i = 0; error == EINVAL && i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-        if (pthread_attr_init(&attributes))
-            return ENOMEM;
-        if (stacks[i])
-            pthread_attr_setstacksize(&attributes, stacks[i]);
-        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        error = make_thread(&thread, &attributes, drain_main, live);
-        pthread_attr_destroy(&attributes);
-    }
+    for (unsigned i = 0; error == -EINVAL && i < sizeof(stacks) / sizeof(stacks[0]); i++)
+        error = tp_own_thread_make(make_thread, stacks[i], drain_main, live);
     return error;
 }
 
 int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread)
 {
-    uint64_t signals;
-
     if (!take_lock(live))
         return -EBUSY;
     atomic_store(&live->state, TP_LIVE);
-    tp_os_block_signals(&signals);
     int error = make_drain_thread(live, make_thread);
-    tp_os_restore_signals(&signals);
     if (error) {
         atomic_store(&live->state, TP_ARMED);
         atomic_store(&live->drain_lock, 0);
     }
-    return -error;
+    return error;
 }
 
 void tp_drain_end_idle(struct tp_live *live, const char *reason)
