@@ -169,6 +169,17 @@ static void put_track_end(struct tp_text *meta, const struct tp_ring_header *rin
                    (unsigned long long)atomic_load(&ring->dropped));
 }
 
+/* What a track lost, where it lost something. */
+static void put_track_drops(struct tp_text *meta, const struct tp_ring_header *ring)
+{
+    uint64_t dropped = atomic_load(&ring->dropped);
+
+    if (dropped)
+        tp_text_format(meta,
+                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                       ring->track, (unsigned long long)dropped);
+}
+
 /* Copy whole records from the ring's tail into d->linear. Return: slots. */
 static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
                              uint64_t head)
@@ -394,15 +405,11 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
 
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
-        uint64_t dropped;
         if (atomic_load(&e->state) != TP_RING_USED ||
-            !(dropped = atomic_load(&e->header->dropped)) ||
             atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
         make_room(live);
-        tp_text_format(meta,
-                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
-                       e->header->track, (unsigned long long)dropped);
+        put_track_drops(meta, e->header);
     }
     tell_early(live);
     make_room(live);
@@ -568,15 +575,11 @@ static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struc
 static void tell_track_end(struct tp_live *live, const struct tp_ring_entry *e)
 {
     struct tp_drain *d = live->drain;
-    uint64_t dropped = atomic_load(&e->header->dropped);
     size_t before;
 
     make_room(live);
     before = d->meta.used;
-    if (dropped)
-        tp_text_format(&d->meta,
-                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
-                       e->header->track, (unsigned long long)dropped);
+    put_track_drops(&d->meta, e->header);
     if (d->thread_bytes <= THREAD_LINES_MAX)
         put_track_end(&d->meta, e->header);
     d->thread_bytes += d->meta.used - before;
