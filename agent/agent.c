@@ -275,6 +275,16 @@ static void tell_children(void)
     setenv("TPAGENT_RUN_DIR", tp_agent.live ? tp_agent.run_dir : NO_RUN, 1);
 }
 
+/* Asked again when the process arms: the program may have set a limit meanwhile. */
+static bool has_room(void)
+{
+    if (!tp_recording_has_room())
+        return true;
+    if (tp_agent.root)
+        tp_log_warn("not recording: %s", tp_recording_failed_at());
+    return false;
+}
+
 static void __attribute__((constructor(101)))
 tp_agent_start(int argc, char **argv, char **environment)
 {
@@ -294,10 +304,7 @@ tp_agent_start(int argc, char **argv, char **environment)
     read_machine();
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
-    if (tp_recording_has_room() < 0 && tp_agent.root)
-        tp_log_warn("not recording: %s", tp_recording_failed_at());
-    if (tp_recording_has_room() < 0 || tp_recording_begin_run() < 0 ||
-        !(tp_agent.live = make_live())) {
+    if (!has_room() || tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
         tell_children();
         tp_malloc_stop_counting();
         errno = kept;

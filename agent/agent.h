@@ -51,7 +51,6 @@ struct tp_ring_entry {
     uint64_t *open; /* their begin records, outermost first, two slots each; mapped at first need */
     uint64_t near_ticks;       /* full ticks of the last record drained */
     uint64_t waiting_since_ns; /* records have waited since; 0 none */
-    uint64_t idle_since_ns;
     char name[16];
 };
 
@@ -85,11 +84,10 @@ struct tp_live {
     _Atomic uint32_t stock[TP_STOCK]; /* entry + 1 of a ring ready to be claimed, 0 none */
     _Atomic uint64_t early_drops;     /* events of threads that got no ring at all */
     _Atomic uint32_t anonymous_rings;
-    _Atomic uint64_t retired_dropped; /* of tracks whose control block was taken back */
 
     _Atomic uint32_t drain_lock; /* whoever drains holds it */
     _Atomic uint32_t drain_bell; /* futex: the drain sleeps here */
-    _Atomic uint32_t drain_done; /* futex: 1 = it wrote everything and is gone, 2 = flushed */
+    _Atomic uint32_t drain_done; /* futex: 1 = it wrote everything and is gone */
     _Atomic uint32_t want;       /* enum tp_drain_want */
     _Atomic uint32_t said_full;  /* a line about the disk is due at exit: -errno */
 

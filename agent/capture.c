@@ -16,14 +16,6 @@ static struct {
     uint32_t told; /* the reporter's: turns told so far */
 } turns;
 
-/* As at the end of the process: first the state, then every thread is made to look. */
-static void make_careful(struct tp_live *live)
-{
-    for (uint32_t i = 0; live && i < TP_THREADS_MAX; i++)
-        if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
-            atomic_store_explicit(&live->threads[i].careful, 1, memory_order_relaxed);
-}
-
 static void turn(uint32_t closed)
 {
     uint32_t now = atomic_load(&tp_capture_closed);
@@ -33,8 +25,8 @@ static void turn(uint32_t closed)
             return;
     } while (!atomic_compare_exchange_weak(&tp_capture_closed, &now, now + 1));
     atomic_store_explicit(&turns.ticks[(now + 1) % TURNS_KEPT], tp_ticks(), memory_order_relaxed);
-    if (closed)
-        make_careful(tp_agent.live);
+    if (closed && tp_agent.live)
+        tp_threads_make_careful(tp_agent.live);
 }
 
 void tp_capture_start(bool always)

@@ -162,6 +162,17 @@ static void put_track_end(struct tp_text *meta, const struct tp_ring_header *rin
                    (unsigned long long)atomic_load(&ring->dropped));
 }
 
+/* What a track lost, where it lost something. */
+static void put_track_drops(struct tp_text *meta, const struct tp_ring_header *ring)
+{
+    uint64_t dropped = atomic_load(&ring->dropped);
+
+    if (dropped)
+        tp_text_format(meta,
+                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
+                       ring->track, (unsigned long long)dropped);
+}
+
 /* Copy whole records from the ring's tail into d->linear. Return: slots. */
 static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
                              uint64_t head)
@@ -380,15 +391,6 @@ void tp_drain_retry_now(struct tp_live *live)
 /* --- the end
  * -------------------------------------------------------------------------------------------- */
 
-/* From here on every record takes the slow way, which sees that the process has ended. */
-static void stop_writers(struct tp_live *live)
-{
-    atomic_store(&live->state, TP_ENDED);
-    for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
-        if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
-            atomic_store_explicit(&live->threads[i].careful, 1, memory_order_relaxed);
-}
-
 static void put_losses(struct tp_live *live, struct tp_text *meta)
 {
     struct tp_drain *d = live->drain;
@@ -396,15 +398,11 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
 
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
         struct tp_ring_entry *e = &live->rings[i];
-        uint64_t dropped;
         if (atomic_load(&e->state) != TP_RING_USED ||
-            !(dropped = atomic_load(&e->header->dropped)) ||
             atomic_load(&e->header->closed)) /* its successor knows more */
             continue;
         make_room(live);
-        tp_text_format(meta,
-                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
-                       e->header->track, (unsigned long long)dropped);
+        put_track_drops(meta, e->header);
     }
     tell_early(live);
     make_room(live);
@@ -514,7 +512,8 @@ static void finish(struct tp_live *live, const char *reason)
 
     tp_drain_retry_now(live);
     drain_pass(live, true, false);
-    stop_writers(live);
+    atomic_store(&live->state, TP_ENDED); /* the slow way sees it and writes no more */
+    tp_threads_make_careful(live);
     for (int i = 0; i < 3; i++) /* a track may go through several rings */
         drain_pass(live, true, false);
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++)
@@ -569,15 +568,11 @@ static void take_offer_back(struct tp_live *live, struct tp_ring_entry *e, struc
 static void tell_track_end(struct tp_live *live, const struct tp_ring_entry *e)
 {
     struct tp_drain *d = live->drain;
-    uint64_t dropped = atomic_load(&e->header->dropped);
     size_t before;
 
     make_room(live);
     before = d->meta.used;
-    if (dropped)
-        tp_text_format(&d->meta,
-                       "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring full\"}\n",
-                       e->header->track, (unsigned long long)dropped);
+    put_track_drops(&d->meta, e->header);
     if (d->thread_bytes <= THREAD_LINES_MAX)
         put_track_end(&d->meta, e->header);
     d->thread_bytes += d->meta.used - before;
@@ -689,37 +684,24 @@ static void *drain_main(void *argument)
 static int make_drain_thread(struct tp_live *live, tp_make_thread *make_thread)
 {
     static const size_t stacks[] = {256u << 10, 2u << 20, 0};
-    pthread_attr_t attributes;
-    pthread_t thread;
-    int error = EINVAL;
+    int error = -EINVAL;
 
-    for (unsigned i = 0; error == EINVAL && i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-        if (pthread_attr_init(&attributes))
-            return ENOMEM;
-        if (stacks[i])
-            pthread_attr_setstacksize(&attributes, stacks[i]);
-        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        error = make_thread(&thread, &attributes, drain_main, live);
-        pthread_attr_destroy(&attributes);
-    }
+    for (unsigned i = 0; error == -EINVAL && i < sizeof(stacks) / sizeof(stacks[0]); i++)
+        error = tp_own_thread_make(make_thread, stacks[i], drain_main, live);
     return error;
 }
 
 int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread)
 {
-    uint64_t signals;
-
     if (!take_lock(live))
         return -EBUSY;
     atomic_store(&live->state, TP_LIVE);
-    tp_os_block_signals(&signals);
     int error = make_drain_thread(live, make_thread);
-    tp_os_restore_signals(&signals);
     if (error) {
         atomic_store(&live->state, TP_ARMED);
         atomic_store(&live->drain_lock, 0);
     }
-    return -error;
+    return error;
 }
 
 void tp_drain_end_idle(struct tp_live *live, const char *reason)

@@ -8,11 +8,8 @@
  * malloc, stdio, dl*.
  */
 
-#include <pthread.h>
-
 #include "agent.h"
-
-typedef int tp_make_thread(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+#include "own_thread.h"
 
 /** tp_drain_open - workspace for this process. Context: arming thread. Return: 0 or -ENOMEM. */
 int tp_drain_open(struct tp_live *live);

@@ -32,6 +32,42 @@ static inline bool tp_names_ready(void)
     return tp_likely(t && t->slots) || tp_thread_attach();
 }
 
+/* A number that differs between a process and its forked children, 0 before anything is recorded.
+ */
+static inline uint32_t tp_names_owner(void)
+{
+    uint32_t owner = 0;
+
+    if (tp_agent.live)
+        __builtin_memcpy(&owner, tp_agent.live->uuid, sizeof(owner));
+    return owner;
+}
+
+/*
+ * A name's id, kept beside what it names in memory that a forked child shares, as owner << 32 | id:
+ * an id holds in one process only.
+ */
+
+/** tp_kept_id - what tp_keep_id kept in this process. Return: false: nothing. Context: hook. */
+static inline bool tp_kept_id(const _Atomic uint64_t *kept, uint32_t *ret_id)
+{
+    uint64_t seen = atomic_load_explicit(kept, memory_order_relaxed);
+
+    if (tp_unlikely(!seen || seen >> 32 != tp_names_owner()))
+        return false;
+    *ret_id = (uint32_t)seen;
+    return true;
+}
+
+/** tp_keep_id - @id may be TP_NAME_NONE where that is the answer. Context: hook. */
+static inline void tp_keep_id(_Atomic uint64_t *kept, uint32_t id)
+{
+    uint64_t owner = tp_names_owner();
+
+    if (owner)
+        atomic_store_explicit(kept, owner << 32 | id, memory_order_relaxed);
+}
+
 /* The line of the thread's cache in which a text is looked for. */
 static inline struct tp_name_cache *tp_name_line(const struct tp_thread *t, const void *text,
                                                  uintptr_t salt)

@@ -109,11 +109,10 @@ static void drain_somewhere(struct tp_live *live, enum may_drain may)
 static void look_again(struct tp_thread *t, enum may_drain may)
 {
     struct tp_live *live = tp_agent.live;
-    uint64_t count = t->mask + 1;
 
     if (atomic_load_explicit(&t->next_entry, memory_order_relaxed))
         change_ring(t);
-    count = t->mask + 1;
+    uint64_t count = t->mask + 1;
     uint64_t tail = atomic_load_explicit(&t->ring->tail, memory_order_acquire);
     bool full = t->cursor + t->open + 2 * TP_RECORD_RESERVE >= tail + count;
     if (full || (t->cursor - tail >= count / 2 && t->cursor >= t->wake_at)) {

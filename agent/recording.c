@@ -653,6 +653,11 @@ void tp_recording_close_names(struct tp_live *live)
     tp_os_close(fd);
 }
 
+static uint64_t ring_bytes(uint32_t slot_count)
+{
+    return TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES;
+}
+
 static void put_ring_path(struct tp_text *text, const struct tp_live *live, int dir,
                           uint32_t number, const char *end)
 {
@@ -667,7 +672,7 @@ static int make_ring_file(struct tp_live *live, int dir, struct tp_ring_entry *e
 {
     char path[TP_PATH_MAX + 32], making[TP_PATH_MAX + 32];
     struct tp_text text;
-    uint64_t bytes = TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES;
+    uint64_t bytes = ring_bytes(slot_count);
 
     tp_text_init(&text, path, sizeof(path));
     put_ring_path(&text, live, dir, e->number, "");
@@ -696,7 +701,7 @@ static int make_ring_file(struct tp_live *live, int dir, struct tp_ring_entry *e
 static int make_anonymous_ring(struct tp_live *live, struct tp_ring_entry *e, uint32_t slot_count)
 {
     e->number = 0;
-    e->header = tp_os_map(TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES);
+    e->header = tp_os_map(ring_bytes(slot_count));
     if (!e->header)
         return -ENOMEM;
     tp_ring_header_init(e->header, live->uuid, live->pid, 0, slot_count);
@@ -717,11 +722,6 @@ static struct tp_ring_entry *claim_entry(struct tp_live *live)
         return &live->rings[i];
     }
     return NULL;
-}
-
-static uint64_t ring_bytes(uint32_t slot_count)
-{
-    return TP_RING_HEADER_BYTES + (uint64_t)slot_count * TP_SLOT_BYTES;
 }
 
 /*

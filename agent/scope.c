@@ -156,27 +156,14 @@ int tp_held_copy_wide(struct tp_held_name *held, const struct tp_scope *scope, c
     return error;
 }
 
-/* A number that differs between a process and its forked children, 0 before anything is recorded.
- */
-static uint32_t names_owner(void)
-{
-    uint32_t owner = 0;
-
-    if (tp_agent.live)
-        memcpy(&owner, tp_agent.live->uuid, sizeof(owner));
-    return owner;
-}
-
 uint32_t tp_held_id(struct tp_held_name *held)
 {
-    uint64_t cached = atomic_load_explicit(&held->id, memory_order_relaxed);
-    uint32_t owner = names_owner();
+    uint32_t id;
 
-    if (tp_likely(cached >> 32 == owner && cached))
-        return (uint32_t)cached;
-    uint32_t id = tp_scope_name(held->scope, held->text, held->length);
-    owner = names_owner();
-    if (id >= TP_NAME_FIRST && owner)
-        atomic_store_explicit(&held->id, (uint64_t)owner << 32 | id, memory_order_relaxed);
+    if (tp_likely(tp_kept_id(&held->id, &id)))
+        return id;
+    id = tp_scope_name(held->scope, held->text, held->length);
+    if (id >= TP_NAME_FIRST)
+        tp_keep_id(&held->id, id);
     return id;
 }

@@ -55,7 +55,7 @@ struct tp_held_name {
     const struct tp_scope *scope;
     const char *text; /* lives for ever */
     uint32_t length;
-    _Atomic uint64_t id; /* names' owner << 32 | id */
+    _Atomic uint64_t id; /* kept (intern.h) */
 };
 
 /** tp_held_copy - copy a text into the pool. Return: 0 or -ENOMEM. */

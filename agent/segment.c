@@ -184,7 +184,6 @@ static void look_at_disk(struct tp_segments *segments, struct tp_text *ret_meta)
             "(TPAGENT_MIN_FREE): events are kept within %llu bytes\"}\n",
             (unsigned long long)free_bytes, (unsigned long long)least,
             (unsigned long long)segments->limit);
-    segments->told_low |= segments->is_low;
 }
 
 static bool must_turn(const struct tp_segments *segments, size_t bytes)

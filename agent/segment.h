@@ -21,20 +21,19 @@ struct tp_segment_info {
 };
 
 struct tp_segments {
-    int fd;                /* of the current one, -1 closed */
-    uint64_t bytes;        /* of the current one */
-    uint64_t total;        /* of all that exist */
-    uint64_t limit;        /* of total: TPAGENT_MAX_SIZE, less while the disk is nearly full */
-    uint64_t step;         /* bytes after which a new one begins */
-    uint64_t asked;        /* total when free space was last asked for */
-    bool is_low, told_low; /* below TPAGENT_MIN_FREE then; and it was said */
+    int fd;         /* of the current one, -1 closed */
+    uint64_t bytes; /* of the current one */
+    uint64_t total; /* of all that exist */
+    uint64_t limit; /* of total: TPAGENT_MAX_SIZE, less while the disk is nearly full */
+    uint64_t step;  /* bytes after which a new one begins */
+    uint64_t asked; /* total when free space was last asked for */
+    bool is_low;    /* below TPAGENT_MIN_FREE then */
     uint32_t first,
         next; /* ring of infos: numbers [first, next) exist; next - 1 is the current one */
     uint32_t index_count;
-    int error;         /* last failure, 0 none */
-    uint64_t retry_ns; /* when to try again after a failure */
-    bool stopped;      /* keep-first, and the limit is reached */
-    uint64_t lost_blocks;
+    int error;                    /* last failure, 0 none */
+    uint64_t retry_ns;            /* when to try again after a failure */
+    bool stopped;                 /* keep-first, and the limit is reached */
     struct tp_index_entry *index; /* of the current segment: TP_SEGMENT_BLOCKS_MAX */
     char *index_buffer;
     size_t index_buffer_size;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "thread.h"
 
-#include <string.h>
-
 #include "agent.h"
 #include "base/os.h"
 #include "capture.h"
@@ -50,7 +48,6 @@ static struct tp_thread *claim_block(struct tp_live *live)
         t->tid = tp_os_tid();
         t->track = 1 + atomic_fetch_add(&live->next_track, 1);
         t->names = live->name_caches + (uint64_t)index * TP_NAME_CACHE;
-        memset(t->names, 0, TP_NAME_CACHE * sizeof(*t->names));
         return t;
     }
     return NULL;
@@ -84,6 +81,13 @@ void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t ent
     t->limit = t->cursor + e->slot_count / 2;
     t->slots = (uint64_t *)((char *)ring + TP_RING_HEADER_BYTES);
     atomic_store_explicit(&e->state, TP_RING_USED, memory_order_release);
+}
+
+void tp_threads_make_careful(struct tp_live *live)
+{
+    for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
+        if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
+            atomic_store_explicit(&live->threads[i].careful, 1, memory_order_relaxed);
 }
 
 static struct tp_thread *no_ring(struct tp_live *live)

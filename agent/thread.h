@@ -21,7 +21,7 @@
 #define TP_NAME_CACHE 512u
 
 /* A name seen before, found again by the address of the caller's text and then compared: a stale
- * line is only slow. */
+ * line, or one of a thread that had the block before, is only slow. */
 struct tp_name_cache {
     const struct tp_name_record *_Atomic record; /* NULL: empty */
 };
@@ -83,5 +83,11 @@ struct tp_live;
  * cursor Context: hook, by the thread itself, busy set.
  */
 void tp_thread_take_ring(struct tp_live *live, struct tp_thread *thread, uint32_t entry);
+
+/**
+ * tp_threads_make_careful - from here on every record takes the slow way, which looks at what was
+ * stored before. Context: hook.
+ */
+void tp_threads_make_careful(struct tp_live *live);
 
 #endif

@@ -90,7 +90,6 @@ int tp_os_random(void *bytes, size_t size);
 uint64_t tp_os_realtime_ns(void);
 uint64_t tp_os_monotonic_ns(void);
 uint64_t tp_os_raw_ns(void);
-uint64_t tp_os_thread_cpu_ns(void);
 
 /** tp_os_wait - sleep while *word == expected, at most @timeout_ns. Spurious returns happen. */
 void tp_os_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);

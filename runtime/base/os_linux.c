@@ -130,20 +130,20 @@ static int write_zeros(int fd, uint64_t offset, uint64_t size)
     return 0;
 }
 
-/* RLIMIT_FSIZE: what goes beyond it is a deadly signal to the thread that writes. */
-static bool is_beyond_limit(uint64_t end)
+static uint64_t soft_limit(int resource)
 {
     struct rlimit limit;
 
-    return !CALL(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-           end > limit.rlim_cur;
+    return CALL(SYS_prlimit64, 0, resource, NULL, &limit) ? RLIM_INFINITY : limit.rlim_cur;
 }
+
+_Static_assert(RLIM_INFINITY == UINT64_MAX, "no limit is above all others");
 
 int tp_os_allocate(int fd, uint64_t offset, uint64_t size)
 {
     long error;
 
-    if (is_beyond_limit(offset + size))
+    if (offset + size > soft_limit(RLIMIT_FSIZE)) /* a deadly signal to the thread that writes */
         return -EFBIG;
     do
         error = CALL(SYS_fallocate, fd, 0, offset, size);
@@ -155,13 +155,13 @@ int tp_os_allocate(int fd, uint64_t offset, uint64_t size)
 
 int64_t tp_os_write(int fd, const void *bytes, size_t size)
 {
+    uint64_t limit = soft_limit(RLIMIT_FSIZE);
     struct tp_os_stat info = {0};
     size_t done = 0;
 
-    if (is_beyond_limit(UINT64_MAX) && !tp_os_stat(fd, &info) && S_ISREG(info.mode) &&
-        is_beyond_limit(info.size + size))
+    if (limit != RLIM_INFINITY && !tp_os_stat(fd, &info) && S_ISREG(info.mode) &&
+        info.size + size > limit)
         return -EFBIG;
-
     while (done < size) {
         long n = CALL(SYS_write, fd, (const char *)bytes + done, size - done);
         if (n == -EINTR)
@@ -266,9 +266,7 @@ void tp_os_unmap(void *memory, size_t size)
 
 uint64_t tp_os_address_limit(void)
 {
-    struct rlimit limit;
-
-    return CALL(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) ? RLIM_INFINITY : limit.rlim_cur;
+    return soft_limit(RLIMIT_AS);
 }
 
 int tp_os_wipe_on_fork(void *memory, size_t size)
@@ -320,11 +318,7 @@ bool tp_os_readable(uintptr_t at, size_t size)
 
 uint64_t tp_os_stack_limit(void)
 {
-    struct rlimit limit;
-
-    if (CALL(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    return limit.rlim_cur;
+    return soft_limit(RLIMIT_STACK);
 }
 
 void tp_os_exit_group(int status)
@@ -385,11 +379,6 @@ uint64_t tp_os_monotonic_ns(void)
 uint64_t tp_os_raw_ns(void)
 {
     return clock_ns(CLOCK_MONOTONIC_RAW);
-}
-
-uint64_t tp_os_thread_cpu_ns(void)
-{
-    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void tp_os_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns)

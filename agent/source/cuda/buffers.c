@@ -24,14 +24,7 @@
 #define SILENT_NS 30000000000u
 #define CALLS_SAMPLED 256u
 
-enum buffer_state {
-    BUFFER_NONE,
-    BUFFER_MAKING,
-    BUFFER_FREE,
-    BUFFER_OUT,
-    BUFFER_TAKEN,
-    BUFFER_WAITING
-};
+enum buffer_state { BUFFER_NONE, BUFFER_FREE, BUFFER_OUT, BUFFER_TAKEN, BUFFER_WAITING };
 
 struct buffer {
     _Atomic uint32_t state;
@@ -227,8 +220,8 @@ void tp_cuda_buffers_watch(void)
 void tp_cuda_buffers_forget(void)
 {
     /* CUPTI's threads are not in the child; what they held is left where it is */
-    for (uint32_t i = 0; i < BUFFERS_MAX && i < pool.count; i++)
-        atomic_store(&pool.buffers[i].state, BUFFER_MAKING);
+    for (uint32_t i = 0; i < pool.count; i++)
+        atomic_store(&pool.buffers[i].state, BUFFER_NONE);
     atomic_store(&pool.waiting, 0);
     pool.back_ns = 0;
 }

@@ -75,17 +75,6 @@ struct conversion {
     struct name_line names[NAMES]; /* CUPTI shares one text among a kernel's records */
 };
 
-static uint32_t intern_kernel(const char *name)
-{
-    /* not through the thread's cache: names are long, and the lines above do as well */
-    uint32_t id;
-
-    if (!tp_names_ready())
-        return TP_NAME_NONE;
-    tp_intern_record(TP_NAME_SYMBOL, name, strlen(name), &id);
-    return id;
-}
-
 static inline uint32_t kernel_name(struct conversion *c, uint64_t name)
 {
     struct name_line *line = &c->names[(name >> 3 ^ name >> 11) % NAMES];
@@ -95,7 +84,9 @@ static inline uint32_t kernel_name(struct conversion *c, uint64_t name)
     if (tp_unlikely(line->address != name)) {
         if (!name)
             return TP_NAME_NONE;
-        line->id = intern_kernel((const char *)(uintptr_t)name);
+        /* not through the thread's cache: names are long, and these lines do as well */
+        const char *text = (const char *)(uintptr_t)name;
+        line->id = tp_intern(TP_NAME_SYMBOL, text, strlen(text));
         line->address = name;
     }
     return line->id;
@@ -303,6 +294,9 @@ static void convert_graph(struct conversion *c, const void *record)
 static void convert_memory(struct conversion *c, const void *record)
 {
     uint32_t correlation = F(MEMORY, correlation);
+
+    if (!is_wanted(correlation) || tp_cuda_memory_told(correlation))
+        return;
     uint32_t argument = (F(MEMORY, operation) & 0xff) | (F(MEMORY, memory_kind) & 0xff) << 8 |
                         (F(MEMORY, pool_type) & 0xff) << 16 |
                         (F(MEMORY, is_async) ? UINT32_C(1) << 24 : 0);
@@ -321,8 +315,7 @@ static void convert_memory(struct conversion *c, const void *record)
                               0,
                               0};
 
-    if (is_wanted(correlation) && !tp_cuda_memory_told(correlation))
-        put(c, TP_EVENT_CUDA_MEMORY, 4, argument, words, more);
+    put(c, TP_EVENT_CUDA_MEMORY, 4, argument, words, more);
 }
 
 /* Operations of a pool: 1 made, 2 destroyed, 3 trimmed. */

@@ -22,7 +22,6 @@
 
 enum cuda_result { /* of the runtime and of the driver alike */
                    NO_DEVICE = 100,
-                   NOT_INITIALIZED = 3,
                    INSUFFICIENT_DRIVER = 35
 };
 
@@ -131,8 +130,7 @@ static void say_no_device(int result)
         return;
     const char *what = result == NO_DEVICE ? "no CUDA device" : "no CUDA driver";
     tp_log_warn("cuda: %s: CUDA calls fail (%d), nothing of a device is recorded", what, result);
-    tp_source_say(TP_SOURCE_CUDA, TP_SOURCE_STARTED,
-                  result == NO_DEVICE ? "no CUDA device" : "no CUDA driver");
+    tp_source_say(TP_SOURCE_CUDA, TP_SOURCE_STARTED, what);
 }
 
 void tp_cuda_after_call(int result)
@@ -176,11 +174,6 @@ static int start(const struct tp_config *config, const char **ret_why)
     return 0;
 }
 
-static void tick(void)
-{
-    tp_cuda_report();
-}
-
 static void fork_child(void)
 {
     if (tp_cuda.pid) {
@@ -212,4 +205,4 @@ static void stop(void)
 }
 
 const struct tp_source tp_source_cuda = {
-    .start = start, .tick = tick, .fork_child = fork_child, .stop = stop};
+    .start = start, .tick = tp_cuda_report, .fork_child = fork_child, .stop = stop};

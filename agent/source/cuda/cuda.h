@@ -60,7 +60,6 @@ struct tp_cuda {
     uint32_t api; /* version of CUPTI */
     bool ticks;   /* CUPTI's times are our ticks */
     bool graph_nodes;
-    bool injected;           /* CUDA_INJECTION64_PATH names us */
     _Atomic uint32_t broken; /* CUPTI said that it gave up, or another client took its buffers */
     char library[1024];      /* path of libcupti, "" none */
     struct tp_cupti cupti;
@@ -177,9 +176,6 @@ uint32_t tp_cuda_api_id(uint32_t domain, uint32_t cbid);
 /** tp_cuda_api_plain_name - a function's name without version and variant:
  * "cudaLaunchKernel_ptsz_v7000" becomes "cudaLaunchKernel". Return: length; 0: none. */
 size_t tp_cuda_api_plain_name(const char *name, char *ret_plain, size_t size);
-
-/** tp_cuda_names_owner - a number that differs between a process and its forked children */
-uint32_t tp_cuda_names_owner(void);
 
 /* --- listed.c */
 

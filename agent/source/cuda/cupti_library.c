@@ -4,43 +4,14 @@
  * Nothing that was opened is ever closed: some versions crash at unload.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdlib.h>
 
 #include "agent.h"
 #include "base/text.h"
+#include "mapped.h"
 #include "source/cuda/cuda.h"
 
 enum { STEP_FIRST, STEP_SIBLING, STEP_HOME = STEP_SIBLING + 4, STEP_SONAME = STEP_HOME + 4 };
-
-struct mapped {
-    const char *begins;
-    char *path;
-    size_t size;
-};
-
-static int take_mapped(struct dl_phdr_info *info, size_t size, void *argument)
-{
-    const struct mapped *wanted = argument;
-    const char *base = strrchr(info->dlpi_name, '/');
-    struct tp_text text;
-
-    (void)size;
-    base = base ? base + 1 : info->dlpi_name;
-    if (strncmp(base, wanted->begins, strlen(wanted->begins)))
-        return 0;
-    tp_text_init(&text, wanted->path, wanted->size);
-    tp_text_string(&text, info->dlpi_name);
-    return !text.cut;
-}
-
-/* The path of a mapped object whose file name begins so. */
-static bool find_mapped(const char *begins, char *path, size_t size)
-{
-    struct mapped wanted = {begins, path, size};
-
-    return dl_iterate_phdr(take_mapped, &wanted) == 1;
-}
 
 static void *open_path(const char *path, int flags)
 {
@@ -55,7 +26,7 @@ static void *open_sibling(unsigned way, char *path, size_t size)
     char runtime[TP_PATH_MAX];
     struct tp_text text;
 
-    if (!find_mapped("libcudart.so.", runtime, sizeof(runtime)))
+    if (!tp_mapped_path("libcudart.so.", runtime, sizeof(runtime)))
         return NULL;
     char *slash = strrchr(runtime, '/');
     const char *major = strstr(slash ? slash : runtime, ".so.");
@@ -104,7 +75,7 @@ void *tp_cupti_load(unsigned *state, char *ret_path, size_t size)
             tp_text_string(&text, tp_agent.config.cupti);
             return open_path(ret_path, 0);
         }
-        if (find_mapped("libcupti.so", ret_path, size)) {
+        if (tp_mapped_path("libcupti.so", ret_path, size)) {
             *state = STEP_LAST;
             return open_path(ret_path, RTLD_NOLOAD);
         }

@@ -4,12 +4,11 @@
  * a flush where CUPTI has no period of its own, and at the end the flush that may hang with the
  * device. The drain must not: CUPTI takes locks, and the drain takes none.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <sys/prctl.h>
 
 #include "agent.h"
 #include "base/os.h"
+#include "own_thread.h"
 #include "real.h"
 #include "source/cuda/cuda.h"
 
@@ -64,22 +63,12 @@ static void *flusher_main(void *argument)
 
 int tp_cuda_flusher_start(void)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    uint64_t signals;
-
     flusher.own_period = tp_cuda.cupti.ActivityFlushPeriod &&
                          tp_cuda.cupti.ActivityFlushPeriod(PERIOD_MS) == TP_CUPTI_SUCCESS;
     flusher.second_ns = tp_os_monotonic_ns();
-    if (!tp_real.pthread_create || pthread_attr_init(&attributes))
-        return -ENOMEM;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    tp_os_block_signals(&signals);
-    int error = tp_real.pthread_create(&thread, &attributes, flusher_main, NULL);
-    tp_os_restore_signals(&signals);
-    pthread_attr_destroy(&attributes);
+    int error = tp_own_thread_make(tp_real.pthread_create, 0, flusher_main, NULL);
     flusher.runs = !error;
-    return -error;
+    return error;
 }
 
 void tp_cuda_flusher_wake(void)

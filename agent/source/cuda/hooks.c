@@ -183,20 +183,15 @@ static inline void on_stream(struct call *call, const void *stream)
     call->stream = (uintptr_t)stream;
 }
 
-static inline void asked(struct call *call, uint64_t bytes, const void *stream)
+static inline void sized(struct call *call, uint64_t bytes, const void *stream)
 {
     call->bytes = bytes;
     on_stream(call, stream);
 }
 
-static inline void set(struct call *call, uint64_t bytes, const void *stream)
-{
-    asked(call, bytes, stream);
-}
-
 static inline void copy_as(struct call *call, uint64_t bytes, unsigned kind, const void *stream)
 {
-    asked(call, bytes, stream);
+    sized(call, bytes, stream);
     call->copy_kind = (uint8_t)kind;
 }
 
@@ -370,7 +365,8 @@ static inline void launch(struct call *call, const void *function, struct tp_dim
     if (tp_unlikely(!tp_may_record()))
         return;
     if (tp_unlikely(!tp_cuda_kernel_name(function, &call->kernel) && !call->late))
-        call->kernel = ask_runtime(call, function);
+        call->kernel = call->library == TP_CUDA_DRIVER ? ask_driver(call, function)
+                                                       : ask_runtime(call, function);
     call->geometry = launch_geometry(grid, block, shared);
 }
 
@@ -379,17 +375,6 @@ static void launch_config(struct call *call, const struct tp_launch_config *conf
 {
     if (config)
         launch(call, function, config->grid, config->block, config->shared, config->stream);
-}
-
-static void launch_driver(struct call *call, const void *function, struct tp_dim3 grid,
-                          struct tp_dim3 block, unsigned shared, const void *stream)
-{
-    on_stream(call, stream);
-    if (tp_unlikely(!tp_may_record()))
-        return;
-    if (!tp_cuda_kernel_name(function, &call->kernel) && !call->late)
-        call->kernel = ask_driver(call, function);
-    call->geometry = launch_geometry(grid, block, shared);
 }
 
 /* --- the wrappers */

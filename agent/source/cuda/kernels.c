@@ -22,7 +22,7 @@
 struct kernel {
     const void *_Atomic function;
     const char *_Atomic name; /* NULL: gone */
-    _Atomic uint64_t id;      /* owner << 32 | id */
+    _Atomic uint64_t id;      /* kept */
     uint32_t next;            /* + 1; of the same binary */
 };
 
@@ -145,18 +145,14 @@ bool tp_cuda_kernel_name(const void *function, uint32_t *ret_id)
     *ret_id = TP_NAME_NONE;
     if (!k)
         return false;
-    uint64_t cached = atomic_load_explicit(&k->id, memory_order_relaxed);
-    if (tp_likely(cached >> 32 == tp_cuda_names_owner() && cached)) {
-        *ret_id = (uint32_t)cached;
+    if (tp_likely(tp_kept_id(&k->id, ret_id)))
         return true;
-    }
     const char *name = atomic_load(&k->name);
     if (!name)
         return false;
     *ret_id = tp_intern(TP_NAME_SYMBOL, name, strlen(name));
     if (*ret_id >= TP_NAME_FIRST)
-        atomic_store_explicit(&k->id, (uint64_t)tp_cuda_names_owner() << 32 | *ret_id,
-                              memory_order_relaxed);
+        tp_keep_id(&k->id, *ret_id);
     return true;
 }
 
@@ -166,6 +162,6 @@ uint32_t tp_cuda_kernel_learn(const void *function, const char *name)
     uint32_t id = name ? tp_intern(TP_NAME_SYMBOL, name, strlen(name)) : TP_NAME_NONE;
 
     if (k && (id >= TP_NAME_FIRST || !name))
-        atomic_store(&k->id, (uint64_t)tp_cuda_names_owner() << 32 | id);
+        tp_keep_id(&k->id, id);
     return id;
 }

@@ -13,7 +13,6 @@
 
 #define GEOMETRIES 1024u
 #define GEOMETRY_NAMES_MAX 200000u /* later ones stay unknown: kernels want names, too */
-#define CBIDS 2048u
 
 struct geometry_line {
     _Atomic uint32_t writing; /* odd while somebody writes */
@@ -24,15 +23,6 @@ _Static_assert(sizeof(struct geometry_line) == 64, "one line");
 
 static struct geometry_line geometries[GEOMETRIES];
 static _Atomic uint32_t geometry_names;
-
-uint32_t tp_cuda_names_owner(void)
-{
-    uint32_t owner = 0;
-
-    if (tp_agent.live)
-        memcpy(&owner, tp_agent.live->uuid, sizeof(owner));
-    return owner;
-}
 
 static uint32_t make_geometry(const struct tp_cuda_geometry *g)
 {
@@ -64,7 +54,7 @@ static uint32_t geometry_hash(const struct tp_cuda_geometry *g)
 uint32_t tp_cuda_geometry_id(const struct tp_cuda_geometry *geometry)
 {
     struct geometry_line *line = &geometries[geometry_hash(geometry)];
-    uint32_t owner = tp_cuda_names_owner();
+    uint32_t owner = tp_names_owner();
     uint32_t before = atomic_load_explicit(&line->writing, memory_order_acquire);
 
     if (tp_likely(!(before & 1) && line->owner == owner &&
@@ -75,7 +65,7 @@ uint32_t tp_cuda_geometry_id(const struct tp_cuda_geometry *geometry)
             return id;
     }
     uint32_t id = make_geometry(geometry);
-    owner = tp_cuda_names_owner();
+    owner = tp_names_owner();
     if (id < TP_NAME_FIRST || before & 1 ||
         !atomic_compare_exchange_strong(&line->writing, &before, before + 1))
         return id;
@@ -89,9 +79,7 @@ uint32_t tp_cuda_geometry_id(const struct tp_cuda_geometry *geometry)
 
 /* --- API functions */
 
-static struct {
-    _Atomic uint64_t ids[CBIDS]; /* owner << 32 | id */
-} api_names[3];
+static _Atomic uint64_t api_names[3][TP_CUDA_CBIDS]; /* kept ids */
 
 /* "_v" and four digits or more: the CUDA version in which a function got its meaning. */
 static size_t without_version(const char *name, size_t size)
@@ -137,17 +125,14 @@ static uint32_t make_api_name(uint32_t domain, uint32_t cbid)
 
 uint32_t tp_cuda_api_id(uint32_t domain, uint32_t cbid)
 {
-    uint32_t owner = tp_cuda_names_owner();
+    uint32_t id;
 
-    if (tp_unlikely(domain > 2 || cbid >= CBIDS))
+    if (tp_unlikely(domain > 2 || cbid >= TP_CUDA_CBIDS))
         return make_api_name(domain, cbid);
-    uint64_t cached = atomic_load_explicit(&api_names[domain].ids[cbid], memory_order_relaxed);
-    if (tp_likely(cached >> 32 == owner && cached))
-        return (uint32_t)cached;
-    uint32_t id = make_api_name(domain, cbid);
-    owner = tp_cuda_names_owner();
-    if (id >= TP_NAME_FIRST && owner)
-        atomic_store_explicit(&api_names[domain].ids[cbid], (uint64_t)owner << 32 | id,
-                              memory_order_relaxed);
+    if (tp_likely(tp_kept_id(&api_names[domain][cbid], &id)))
+        return id;
+    id = make_api_name(domain, cbid);
+    if (id >= TP_NAME_FIRST)
+        tp_keep_id(&api_names[domain][cbid], id);
     return id;
 }

@@ -12,8 +12,9 @@
 #include <link.h>
 #include <string.h>
 
+#include "agent.h"
 #include "base/text.h"
-#include "guard.h"
+#include "mapped.h"
 #include "source/cuda/cuda.h"
 
 #define CALLERS 64u
@@ -111,25 +112,11 @@ static int look_at_caller(struct dl_phdr_info *info, size_t size, void *argument
     return 1;
 }
 
-static int look_for_mapped(struct dl_phdr_info *info, size_t size, void *argument)
-{
-    struct search *search = argument;
-    const char *base = strrchr(info->dlpi_name, '/');
-    struct tp_text text;
-
-    (void)size;
-    base = base ? base + 1 : info->dlpi_name;
-    if (strncmp(base, search->begins, strlen(search->begins)))
-        return 0;
-    tp_text_init(&text, search->soname, sizeof(search->soname));
-    tp_text_string(&text, base);
-    return 1;
-}
-
 /* The library that the caller needs, else any that is mapped. A reference is kept. */
 static void *open_for(enum tp_cuda_library library, struct search *search)
 {
     void *handle = NULL;
+    char path[TP_PATH_MAX];
 
     search->begins = libraries[library].begins;
     dl_iterate_phdr(look_at_caller, search);
@@ -137,10 +124,9 @@ static void *open_for(enum tp_cuda_library library, struct search *search)
         handle = dlopen(search->soname, RTLD_NOLOAD | RTLD_LAZY);
     if (handle)
         return handle;
-    search->soname[0] = '\0';
-    if (dl_iterate_phdr(look_for_mapped, search))
-        handle = dlopen(search->soname, RTLD_NOLOAD | RTLD_LAZY);
-    return handle;
+    return tp_mapped_path(search->begins, path, sizeof(path))
+               ? dlopen(path, RTLD_NOLOAD | RTLD_LAZY)
+               : NULL;
 }
 
 static uint32_t runtime_index(enum tp_cuda_library library, void *handle)

@@ -31,32 +31,6 @@ static unsigned long long loaded_count(void)
     return count;
 }
 
-struct wanted {
-    char *path;
-    size_t size;
-};
-
-static int take_torch(struct dl_phdr_info *info, size_t size, void *argument)
-{
-    struct wanted *wanted = argument;
-    const char *base = strrchr(info->dlpi_name, '/');
-    size_t length = strlen(info->dlpi_name);
-
-    (void)size;
-    base = base != NULL ? base + 1 : info->dlpi_name;
-    if (strncmp(base, "libtorch_cpu.so", 15) != 0 || length >= wanted->size)
-        return 0;
-    memcpy(wanted->path, info->dlpi_name, length + 1);
-    return 1;
-}
-
-bool tp_torch_audit_mapped(char *path, size_t size)
-{
-    struct wanted wanted = {path, size};
-
-    return dl_iterate_phdr(take_torch, &wanted) == 1;
-}
-
 /* Reads the table of mappings in parts, with a seam as long as the name between them. */
 bool tp_torch_audit_listed(void)
 {

@@ -102,9 +102,6 @@ bool tp_torch_audit_install(void);
 /** tp_torch_audit_listed - whether the kernel lists a mapping of libtorch_cpu. Context: drain. */
 bool tp_torch_audit_listed(void);
 
-/** tp_torch_audit_mapped - path of the mapped libtorch_cpu, into @path; false when there is none */
-bool tp_torch_audit_mapped(char *path, size_t size);
-
 /* ---- calibrate.c ---- */
 
 /**

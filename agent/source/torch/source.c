@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The row of sources.def: what the agent calls, and what the manifest says of it. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/os.h"
 #include "base/text.h"
 #include "guard.h"
 #include "log.h"
+#include "own_thread.h"
 #include "real.h"
 #include "source/torch/layout.h"
 #include "source/torch/torch.h"
@@ -87,24 +86,16 @@ static void *work_apart(void *argument)
 static bool make_thread(void *(*run)(void *), void *argument)
 {
     static struct work work = {.taken = true};
-    pthread_attr_t detached;
-    pthread_t thread;
-    uint64_t signals;
-    int error;
 
-    if (!tp_real.pthread_create || !atomic_load(&work.taken) || pthread_attr_init(&detached) != 0)
+    if (!atomic_load(&work.taken))
         return false;
     work.run = run;
     work.argument = argument;
     atomic_store(&work.taken, false);
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    tp_os_block_signals(&signals);
-    error = tp_real.pthread_create(&thread, &detached, work_apart, &work);
-    tp_os_restore_signals(&signals);
-    pthread_attr_destroy(&detached);
-    if (error != 0)
-        atomic_store(&work.taken, true);
-    return error == 0;
+    if (tp_own_thread_make(tp_real.pthread_create, 0, work_apart, &work) == 0)
+        return true;
+    atomic_store(&work.taken, true);
+    return false;
 }
 
 static int start(const struct tp_config *config, const char **ret_why)

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "mapped.h"
+
 struct tp_torch tp_torch = {.calibration = TP_TORCH_NOT_YET};
 
 static void look_up(void *torch, const char *symbol, void *ret_function)
@@ -72,7 +74,7 @@ void tp_torch_notice(void)
     void *torch;
 
     if (atomic_load(&tp_torch.state) != TP_TORCH_WAITING ||
-        !tp_torch_audit_mapped(path, sizeof path))
+        !tp_mapped_path("libtorch_cpu.so", path, sizeof path))
         return;
     if (atomic_flag_test_and_set(&busy))
         return;

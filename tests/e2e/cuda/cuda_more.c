@@ -100,6 +100,7 @@ static void driver(int count)
     for (int i = 0; i < count; i++)
         CHECK(cuLaunchKernel(function, 10, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL));
     tpagent_end();
+    check(!cuLaunchKernelEx(NULL, function, NULL, NULL), "a launch without a configuration");
     CHECK(cuCtxSynchronize());
     CHECK(cuMemFree_v2(memory));
     CHECK(cuMemAddressReserve(&address, 2 * PAGE, 0, 0, 0));

@@ -77,8 +77,10 @@ static int do_cuLaunchKernelEx(struct sim_api api, bool per_thread, const struct
                                struct sim_function *function, void **params, void **extra)
 {
     const void *words[] = {config, function, params, extra};
-    if (!config)
-        return SIM_EINVAL;
+    if (!config) {
+        BEGIN(api, WORD(config), WORD(function), WORD(params), WORD(extra));
+        END(SIM_EINVAL);
+    }
     struct launch arguments = {function,
                                {config->grid[0], config->grid[1], config->grid[2]},
                                {config->block[0], config->block[1], config->block[2]},

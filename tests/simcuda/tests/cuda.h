@@ -81,6 +81,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name);
 int cuModuleUnload(void *module);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra);
+int cuLaunchKernelEx(const void *config, void *function, void **params, void **extra);
 int cuMemAlloc_v2(uint64_t *address, size_t bytes);
 int cuMemFree_v2(uint64_t address);
 int cuMemAddressReserve(uint64_t *address, size_t size, size_t alignment, uint64_t wanted,

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TP_AGENT_MAPPED_H
+#define TP_AGENT_MAPPED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * tp_mapped_path - where the loader has an object whose file name begins with @begins
+ * @ret_path: @size bytes; changed only where there is one whose path fits
+ *
+ * Context: any thread that may take the loader's locks.
+ * Return: whether there is one; of several, the first that was loaded.
+ */
+bool tp_mapped_path(const char *begins, char *ret_path, size_t size);
+
+#endif
