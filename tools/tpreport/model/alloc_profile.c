@@ -18,8 +18,8 @@ void tp_alloc_profile_init(struct tp_alloc_profile *profile)
 
 static void counter_table_fini(struct tp_alloc_counter_table *table)
 {
+    tp_id_index_fini(&table->names);
     free(table->items);
-    free(table->slots);
 }
 
 void tp_alloc_profile_fini(struct tp_alloc_profile *profile)
@@ -288,34 +288,22 @@ void tp_alloc_profile_freed(struct tp_alloc_profile *p, uint64_t address, int64_
 
 int tp_alloc_count(struct tp_alloc_counter_table *t, const struct tp_alloc_counters *more)
 {
-    if (2 * (t->count + 1) > t->slot_count) {
-        size_t count = t->slot_count ? t->slot_count * 2 : 64;
-        uint32_t *slots = calloc(count, sizeof(*slots));
-        struct tp_alloc_counters *items = realloc(t->items, count / 2 * sizeof(*items));
-        if (items)
-            t->items = items;
-        if (!slots || !items) {
-            free(slots);
+    uint32_t number;
+    int result = tp_id_index_put(&t->names, more->name, &number);
+
+    if (result < 0)
+        return result;
+    if (number >= t->capacity) {
+        size_t capacity = t->capacity ? t->capacity * 2 : 32;
+        struct tp_alloc_counters *items = realloc(t->items, capacity * sizeof(*items));
+        if (!items)
             return -ENOMEM;
-        }
-        for (size_t i = 0; i < t->count; i++) {
-            size_t at = t->items[i].name * UINT32_C(0x9e3779b9) & (count - 1);
-            while (slots[at])
-                at = (at + 1) & (count - 1);
-            slots[at] = (uint32_t)i + 1;
-        }
-        free(t->slots);
-        t->slots = slots;
-        t->slot_count = count;
+        t->items = items;
+        t->capacity = capacity;
     }
-    size_t at = more->name * UINT32_C(0x9e3779b9) & (t->slot_count - 1);
-    while (t->slots[at] && t->items[t->slots[at] - 1].name != more->name)
-        at = (at + 1) & (t->slot_count - 1);
-    if (!t->slots[at]) {
-        t->items[t->count] = (struct tp_alloc_counters){.name = more->name};
-        t->slots[at] = (uint32_t)++t->count;
-    }
-    struct tp_alloc_counters *c = &t->items[t->slots[at] - 1];
+    if (number == t->count)
+        t->items[t->count++] = (struct tp_alloc_counters){.name = more->name};
+    struct tp_alloc_counters *c = &t->items[number];
     c->calls += more->calls;
     c->allocations += more->allocations;
     c->allocated_bytes += more->allocated_bytes;
