@@ -12,7 +12,8 @@
 
 void tp_alloc_profile_init(struct tp_alloc_profile *profile)
 {
-    *profile = (struct tp_alloc_profile){.process_curve.width_ns = CURVE_WIDTH_NS,
+    *profile = (struct tp_alloc_profile){.seed = tp_hash_seed(),
+                                         .process_curve.width_ns = CURVE_WIDTH_NS,
                                          .curve.width_ns = CURVE_WIDTH_NS};
 }
 
@@ -83,19 +84,19 @@ static void add_curve(struct tp_alloc_curve *into, struct tp_alloc_curve *from)
 
 /* ---- places ---- */
 
-static uint64_t hash_site(const struct tp_alloc_event *e)
+static uint64_t hash_site(uint64_t seed, const struct tp_alloc_event *e)
 {
     uint64_t parts[3] = {(uint64_t)e->range << 32 | e->thread, e->stack, e->period};
 
-    return tp_hash_bytes(tp_hash_seed(), parts, sizeof(parts));
+    return tp_hash_bytes(seed, parts, sizeof(parts));
 }
 
-static uint64_t hash_of(const struct tp_alloc_site *s)
+static uint64_t hash_of(uint64_t seed, const struct tp_alloc_site *s)
 {
     const struct tp_alloc_event e = {
         .range = s->range, .stack = s->stack, .thread = s->thread, .period = s->period};
 
-    return hash_site(&e);
+    return hash_site(seed, &e);
 }
 
 static int grow_slots(struct tp_alloc_profile *p)
@@ -106,7 +107,7 @@ static int grow_slots(struct tp_alloc_profile *p)
     if (!slots)
         return -ENOMEM;
     for (size_t i = p->process_first; i < p->count; i++) {
-        size_t at = hash_of(&p->sites[i]) & (count - 1);
+        size_t at = hash_of(p->seed, &p->sites[i]) & (count - 1);
         while (slots[at])
             at = (at + 1) & (count - 1);
         slots[at] = (uint32_t)i + 1;
@@ -137,7 +138,7 @@ static int find_site(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
 {
     if (2 * (p->count - p->process_first + 1) > p->slot_count && grow_slots(p))
         return -ENOMEM;
-    size_t at = hash_site(e) & (p->slot_count - 1);
+    size_t at = hash_site(p->seed, e) & (p->slot_count - 1);
     for (; p->slots[at]; at = (at + 1) & (p->slot_count - 1)) {
         const struct tp_alloc_site *s = &p->sites[p->slots[at] - 1];
         if (s->range == e->range && s->stack == e->stack && s->thread == e->thread &&

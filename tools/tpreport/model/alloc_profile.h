@@ -76,6 +76,7 @@ struct tp_alloc_profile {
     size_t process_first; /* sites from here on are of the process that is being read */
     uint32_t *slots;      /* open addressing over those: index + 1 */
     size_t slot_count;
+    uint64_t seed; /* of hashes */
     struct tp_live_memory live;
     uint64_t *last; /* by thread's number: address of its last allocation while nothing came after
                      */
