@@ -435,28 +435,16 @@ static int compare_keys(const void *a, const void *b)
     return (left->key > right->key) - (left->key < right->key);
 }
 
-/* Descending; equal ones by key, so that the order is always the same. */
-#define COMPARE(name, KEY)                                                                         \
-    static int name(const void *a, const void *b)                                                  \
-    {                                                                                              \
-        double left = tp_alloc_key_value(&((const struct tp_alloc_row *)a)->sums, KEY);            \
-        double right = tp_alloc_key_value(&((const struct tp_alloc_row *)b)->sums, KEY);           \
-                                                                                                   \
-        return left != right ? (left < right) - (left > right) : compare_keys(a, b);               \
-    }
-COMPARE(by_peak, TP_ALLOC_PEAK_BYTES)
-COMPARE(by_allocations, TP_ALLOC_ALLOCATIONS)
-COMPARE(by_allocated, TP_ALLOC_ALLOCATED_BYTES)
-COMPARE(by_freed, TP_ALLOC_FREED_BYTES)
-COMPARE(by_live, TP_ALLOC_LIVE_BYTES)
-COMPARE(by_temporary, TP_ALLOC_TEMPORARY)
-#undef COMPARE
+/* Descending by the key that is asked for; equal ones by their own, so that the order is always the
+ * same. */
+static int compare_rows(const void *a, const void *b, void *context)
+{
+    enum tp_alloc_key key = *(const enum tp_alloc_key *)context;
+    double left = tp_alloc_key_value(&((const struct tp_alloc_row *)a)->sums, key);
+    double right = tp_alloc_key_value(&((const struct tp_alloc_row *)b)->sums, key);
 
-static int (*const compare[TP_ALLOC_KEYS])(const void *, const void *) = {
-    [TP_ALLOC_PEAK_BYTES] = by_peak,           [TP_ALLOC_ALLOCATIONS] = by_allocations,
-    [TP_ALLOC_ALLOCATED_BYTES] = by_allocated, [TP_ALLOC_FREED_BYTES] = by_freed,
-    [TP_ALLOC_LIVE_BYTES] = by_live,           [TP_ALLOC_TEMPORARY] = by_temporary,
-};
+    return left != right ? (left < right) - (left > right) : compare_keys(a, b);
+}
 
 int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_profile *profile,
                          enum tp_alloc_key key)
@@ -478,7 +466,7 @@ int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_p
             else
                 rows[used++] = rows[i];
         }
-        qsort(rows, used, sizeof(*rows), compare[key]);
+        qsort_r(rows, used, sizeof(*rows), compare_rows, &key);
         report->row_count[g] = used;
     }
     return 0;
