@@ -12,8 +12,6 @@
 #include "model/trace_rows.h"
 #include "model/tree.h"
 
-enum { SCOPE_USER = 7 };
-
 static bool has(const struct tp_kineto_entry *entry, enum tp_kineto_key key)
 {
     return entry->seen >> key & 1;
@@ -103,7 +101,7 @@ static int fill_event(struct tp_kineto *kineto, struct tp_function_event *event)
     if (kind == TP_KINETO_IS_ANNOTATION || kind == TP_KINETO_IS_DEVICE_ANNOTATION)
         event->flags |= TP_EVENT_USER_ANNOTATION;
     if (kind == TP_KINETO_IS_ANNOTATION)
-        event->scope = SCOPE_USER;
+        event->scope = TP_SCOPE_USER;
     if (kind == TP_KINETO_IS_PYTHON)
         event->flags |= TP_EVENT_PYTHON_FUNCTION;
     if (kind == TP_KINETO_IS_CALL)

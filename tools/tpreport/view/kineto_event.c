@@ -11,8 +11,6 @@
 #include "model/work.h"
 #include "view/format.h"
 
-enum { SCOPE_USER = 7 };
-
 enum kind { OPERATOR, ANNOTATION, PYTHON, CALL, DEVICE, DEVICE_ANNOTATION };
 
 struct category {
@@ -500,7 +498,7 @@ static void begin_told(const struct tp_kineto_writer *w, struct told *told, uint
     if (category->kind == ANNOTATION || category->kind == DEVICE_ANNOTATION)
         t->flags |= TP_EVENT_USER_ANNOTATION;
     if (category->kind == ANNOTATION)
-        t->scope = SCOPE_USER;
+        t->scope = TP_SCOPE_USER;
     if (category->kind == PYTHON)
         t->flags |= TP_EVENT_PYTHON_FUNCTION;
 }
