@@ -182,9 +182,7 @@ static bool can_average(const struct tp_input *input)
     struct tptrace_run run;
     bool uses_cuda = false;
 
-    if (!selection ||
-        (!selection->thread && !selection->has_step && selection->from.kind == TP_INSTANT_UNSET &&
-         selection->to.kind == TP_INSTANT_UNSET))
+    if (!selection || !tp_selects_in_process(selection))
         return true;
     if (!tptrace_run_open(&run, input->path, selection, NULL)) {
         for (size_t i = 0; i < run.count; i++)
