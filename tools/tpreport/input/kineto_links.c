@@ -138,7 +138,7 @@ static bool is_thread(const struct choice *choice, int64_t thread)
 /* Nanoseconds on the file's clock. */
 static int64_t start_of(const struct tp_kineto *kineto, const struct tp_function_event *event)
 {
-    return kineto->is_own ? tp_trace_ns(tp_event_get(event, TP_EVENT_START))
+    return kineto->is_own ? tp_trace_event_ns(event, TP_EVENT_START)
                           : (int64_t)event->numbers[TP_EVENT_START].low;
 }
 

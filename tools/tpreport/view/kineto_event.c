@@ -463,8 +463,8 @@ static void put_own(struct tp_kineto_writer *w, uint32_t index, const struct tol
         put_own_integer(w, &first, "parent", w->positions[event->parent], -1);
     put_own_lists(w, &first, event, told);
     int64_t shift = tp_kineto_shift(w, tp_kineto_source_of(w, index));
-    int64_t start_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_START));
-    int64_t end_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_END));
+    int64_t start_ns = tp_trace_event_ns(event, TP_EVENT_START);
+    int64_t end_ns = tp_trace_event_ns(event, TP_EVENT_END);
     put_own_time(w, &first, "start_us", tp_event_get(event, TP_EVENT_START), start_ns, shift);
     put_own_time(w, &first, "end_us", tp_event_get(event, TP_EVENT_END),
                  end_ns < start_ns ? start_ns : end_ns, shift);
@@ -518,8 +518,8 @@ void tp_kineto_event(struct tp_kineto_writer *w, uint32_t index)
     uint32_t name = event->trace_name != TP_STRING_NONE ? event->trace_name : event->name;
     bool shown = is_shown(w, event);
     struct told told = {.is_first = true};
-    int64_t start_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_START));
-    int64_t end_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_END));
+    int64_t start_ns = tp_trace_event_ns(event, TP_EVENT_START);
+    int64_t end_ns = tp_trace_event_ns(event, TP_EVENT_END);
     int64_t shift = tp_kineto_shift(w, tp_kineto_source_of(w, index));
 
     if (!shown)
