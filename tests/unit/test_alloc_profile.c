@@ -226,7 +226,7 @@ START_TEST(counters_are_summed_by_name)
         ck_assert_int_eq(table.items[i].net_bytes, -3);
     }
     free(table.items);
-    free(table.slots);
+    tp_id_index_fini(&table.names);
 }
 END_TEST
 

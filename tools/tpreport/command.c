@@ -204,12 +204,6 @@ static void name_input(const struct tp_input *input, struct tp_diag *diag)
 
 /* ---- nothing is selected ---- */
 
-static bool selects_something(const struct tp_selection *s)
-{
-    return s->has_pid || s->has_rank || s->has_step || s->thread ||
-           s->from.kind != TP_INSTANT_UNSET || s->to.kind != TP_INSTANT_UNSET;
-}
-
 static void tell_choice(struct tp_buffer *out, const struct tp_selection *s)
 {
     if (s->has_pid)
@@ -254,7 +248,7 @@ static void tell_empty_selection(struct tp_run *run)
 {
     const struct tp_selection *selection = &run->options->selection;
 
-    if (run->event_count || !selects_something(selection))
+    if (run->event_count || !tp_selects(selection))
         return;
     for (int i = 0; i < run->input_count; i++) {
         const struct tp_extent *extent = &run->inputs[i].extent;

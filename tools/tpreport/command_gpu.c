@@ -10,10 +10,8 @@ enum { GAPS_KEPT = 10, GAPS_MAX = 100000 };
 
 static size_t gap_limit(const struct tp_options *options)
 {
-    int64_t limit = options->view.row_limit;
+    int64_t limit = tp_view_row_limit(&options->view, GAPS_KEPT);
 
-    if (!options->view.row_limit_given)
-        return GAPS_KEPT;
     return limit < 0 || limit > GAPS_MAX ? GAPS_MAX : (size_t)limit;
 }
 

@@ -10,8 +10,6 @@
 #include "model/flops.h"
 #include "model/python_text.h"
 
-enum { SCOPE_FUNCTION = 0, SCOPE_BACKWARD = 1, SCOPE_USER = 7 };
-
 static const struct tp_kineto_category none = {.kind = TP_KINETO_IS_CPU_OP, .activity = "cpu_op"};
 
 void tp_kineto_init(struct tp_kineto *kineto, struct tp_input *input, struct tp_event_list *list)
@@ -374,12 +372,12 @@ static uint8_t scope_of(const struct tp_kineto *kineto, enum tp_kineto_kind kind
     const struct tp_kineto_entry *entry = &kineto->entry;
 
     if (kind == TP_KINETO_IS_ANNOTATION)
-        return SCOPE_USER;
+        return TP_SCOPE_USER;
     if (kind != TP_KINETO_IS_CPU_OP || entry->fwd_thread <= 0 ||
         !strncmp(tp_strings_get(kineto->records.list->strings, entry->name)->bytes, engine,
                  sizeof(engine) - 1))
-        return SCOPE_FUNCTION;
-    return SCOPE_BACKWARD;
+        return TP_SCOPE_FUNCTION;
+    return TP_SCOPE_BACKWARD;
 }
 
 /* Operators, annotations, Python calls. */

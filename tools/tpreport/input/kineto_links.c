@@ -138,7 +138,7 @@ static bool is_thread(const struct choice *choice, int64_t thread)
 /* Nanoseconds on the file's clock. */
 static int64_t start_of(const struct tp_kineto *kineto, const struct tp_function_event *event)
 {
-    return kineto->is_own ? tp_trace_ns(tp_event_get(event, TP_EVENT_START))
+    return kineto->is_own ? tp_trace_event_ns(event, TP_EVENT_START)
                           : (int64_t)event->numbers[TP_EVENT_START].low;
 }
 
@@ -266,12 +266,6 @@ static void retain_marks(const struct choice *choice)
     trace->mark_count = kept;
 }
 
-static bool selects_events(const struct tp_selection *selection)
-{
-    return selection->has_pid || selection->has_step || selection->thread ||
-           selection->from.kind != TP_INSTANT_UNSET || selection->to.kind != TP_INSTANT_UNSET;
-}
-
 static const char *thread_name(const struct tp_kineto *kineto, int64_t thread)
 {
     for (uint32_t i = 0; i < kineto->thread_count; i++) {
@@ -306,7 +300,7 @@ static int select_events(struct tp_kineto *kineto, struct tp_diag *diag)
     if (!selection)
         return 0;
     int result = select_rank(kineto, diag);
-    if (result < 0 || !selects_events(selection))
+    if (result < 0 || (!selection->has_pid && !tp_selects_in_process(selection)))
         return result;
     tell_extent(kineto);
     if (selection->has_step && !kineto->step_count)

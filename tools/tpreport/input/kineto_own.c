@@ -12,8 +12,6 @@
 #include "model/trace_rows.h"
 #include "model/tree.h"
 
-enum { SCOPE_USER = 7 };
-
 static bool has(const struct tp_kineto_entry *entry, enum tp_kineto_key key)
 {
     return entry->seen >> key & 1;
@@ -103,7 +101,7 @@ static int fill_event(struct tp_kineto *kineto, struct tp_function_event *event)
     if (kind == TP_KINETO_IS_ANNOTATION || kind == TP_KINETO_IS_DEVICE_ANNOTATION)
         event->flags |= TP_EVENT_USER_ANNOTATION;
     if (kind == TP_KINETO_IS_ANNOTATION)
-        event->scope = SCOPE_USER;
+        event->scope = TP_SCOPE_USER;
     if (kind == TP_KINETO_IS_PYTHON)
         event->flags |= TP_EVENT_PYTHON_FUNCTION;
     if (kind == TP_KINETO_IS_CALL)
@@ -209,11 +207,6 @@ int tp_kineto_own_entry(struct tp_kineto *kineto, struct tp_diag *diag)
 
 /* ---- averages ---- */
 
-static int64_t ns_of(const struct tp_function_event *event, enum tp_event_number n)
-{
-    return tp_trace_ns(tp_event_get(event, n));
-}
-
 static int64_t integer_of(const struct tp_function_event *event, enum tp_event_number n)
 {
     return tp_number_truncate(tp_event_get(event, n));
@@ -224,31 +217,31 @@ static int average_event(const struct tp_event_list *list, uint32_t index,
 {
     const struct tp_function_event *event = &list->events[index];
 
-    return tp_averages_add(averages,
-                           &(struct tp_average_event){
-                               .name = event->name,
-                               .overload_name = event->overload_name,
-                               .input_shapes = event->input_shapes,
-                               .stack = event->stack,
-                               .use_device = event->use_device,
-                               .node_id = event->node_id,
-                               .flags = event->flags,
-                               .device_type = event->device_type,
-                               .scope = event->scope,
-                               .start_ns = ns_of(event, TP_EVENT_START),
-                               .end_ns = ns_of(event, TP_EVENT_END),
-                               .sequence = index,
-                               .cpu_total_ns = tp_trace_ns(tp_event_cpu_time_total(event)),
-                               .cpu_self_ns = ns_of(event, TP_EVENT_SELF_CPU_TIME),
-                               .device_total_ns = ns_of(event, TP_EVENT_DEVICE_TIME),
-                               .device_self_ns = ns_of(event, TP_EVENT_SELF_DEVICE_TIME),
-                               .cpu_memory = integer_of(event, TP_EVENT_CPU_MEMORY),
-                               .cpu_memory_self = integer_of(event, TP_EVENT_SELF_CPU_MEMORY),
-                               .device_memory = integer_of(event, TP_EVENT_DEVICE_MEMORY),
-                               .device_memory_self = integer_of(event, TP_EVENT_SELF_DEVICE_MEMORY),
-                               .flops = integer_of(event, TP_EVENT_FLOPS),
-                               .count = 1,
-                           });
+    return tp_averages_add(
+        averages, &(struct tp_average_event){
+                      .name = event->name,
+                      .overload_name = event->overload_name,
+                      .input_shapes = event->input_shapes,
+                      .stack = event->stack,
+                      .use_device = event->use_device,
+                      .node_id = event->node_id,
+                      .flags = event->flags,
+                      .device_type = event->device_type,
+                      .scope = event->scope,
+                      .start_ns = tp_trace_event_ns(event, TP_EVENT_START),
+                      .end_ns = tp_trace_event_ns(event, TP_EVENT_END),
+                      .sequence = index,
+                      .cpu_total_ns = tp_trace_ns(tp_event_cpu_time_total(event)),
+                      .cpu_self_ns = tp_trace_event_ns(event, TP_EVENT_SELF_CPU_TIME),
+                      .device_total_ns = tp_trace_event_ns(event, TP_EVENT_DEVICE_TIME),
+                      .device_self_ns = tp_trace_event_ns(event, TP_EVENT_SELF_DEVICE_TIME),
+                      .cpu_memory = integer_of(event, TP_EVENT_CPU_MEMORY),
+                      .cpu_memory_self = integer_of(event, TP_EVENT_SELF_CPU_MEMORY),
+                      .device_memory = integer_of(event, TP_EVENT_DEVICE_MEMORY),
+                      .device_memory_self = integer_of(event, TP_EVENT_SELF_DEVICE_MEMORY),
+                      .flops = integer_of(event, TP_EVENT_FLOPS),
+                      .count = 1,
+                  });
 }
 
 static int average_list(struct tp_event_list *list, struct tp_stacks *stacks,

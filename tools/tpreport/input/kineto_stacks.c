@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FRAMES = 1024, SCOPE_FUNCTION = 0, SCOPE_BACKWARD = 1 };
+enum { MAX_FRAMES = 1024 };
 
 /* ---- a stack of frames ---- */
 
@@ -285,7 +285,7 @@ static int learn_threads(const struct tp_kineto *kineto, struct forward_threads 
  * it has no stack, and no thread that exists. */
 static bool accumulates(const struct tp_event_list *list, const struct tp_function_event *event)
 {
-    return event->scope == SCOPE_FUNCTION && event->fwd_thread <= 0 &&
+    return event->scope == TP_SCOPE_FUNCTION && event->fwd_thread <= 0 &&
            !strcmp(tp_strings_get(list->strings, event->name)->bytes,
                    "torch::autograd::AccumulateGrad");
 }
@@ -299,7 +299,7 @@ static void name_threads(struct tp_kineto *kineto, const struct forward_threads 
         if (!is_operator(records, i))
             continue;
         if (accumulates(records->list, event)) {
-            event->scope = SCOPE_BACKWARD;
+            event->scope = TP_SCOPE_BACKWARD;
             event->fwd_thread = -1;
         }
         if (event->fwd_thread <= 0)

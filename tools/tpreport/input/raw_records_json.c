@@ -597,8 +597,7 @@ int tp_raw_records_json_parse(const char *text, size_t size, struct tp_event_lis
 
 static int check_selection(const struct tp_selection *s, struct tp_diag *diag)
 {
-    if (s && (s->has_pid || s->has_rank || s->has_step || s->thread ||
-              s->from.kind != TP_INSTANT_UNSET || s->to.kind != TP_INSTANT_UNSET))
+    if (s && tp_selects(s))
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
                             "nothing can be selected from raw records");
     return 0;

@@ -35,4 +35,17 @@ struct tp_selection {
     enum tp_by by;
 };
 
+/** tp_selects_in_process - does it leave out a part of a process's events? */
+static inline bool tp_selects_in_process(const struct tp_selection *selection)
+{
+    return selection->has_step || selection->thread || selection->from.kind != TP_INSTANT_UNSET ||
+           selection->to.kind != TP_INSTANT_UNSET;
+}
+
+/** tp_selects - does it leave out anything? */
+static inline bool tp_selects(const struct tp_selection *selection)
+{
+    return selection->has_pid || selection->has_rank || tp_selects_in_process(selection);
+}
+
 #endif

@@ -10,8 +10,6 @@
 #define TROUBLES_KEPT 8 /* texts per process that a report's head may show */
 #define NOTES_MAX 40    /* lines of a report's head */
 
-enum { SCOPE_USER = 7 };
-
 /* ---- ranges as events ---- */
 
 int32_t tptrace_node_of(const struct tptrace_process *process, enum tp_by by)
@@ -26,7 +24,7 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
 {
     bool op = tp_slot_kind(record) == TP_EVENT_OP_BEGIN;
     bool call = tp_slot_kind(record) == TP_EVENT_CUDA_BEGIN;
-    uint8_t scope = op ? (uint8_t)record[7] : name->annotation && !call ? SCOPE_USER : 0;
+    uint8_t scope = op ? (uint8_t)record[7] : name->annotation && !call ? TP_SCOPE_USER : 0;
     uint32_t told = name->input_shapes == TP_STRING_NONE ? TP_STRING_LIST : name->input_shapes;
 
     *event = (struct tptrace_event){
@@ -37,7 +35,7 @@ void tptrace_event_of(struct tptrace_event *event, const struct tptrace_names *n
         .sequence_nr = op && !name->step ? (int64_t)record[4] : name->sequence_nr,
         .step = op && name->step ? (int64_t)record[4] : -1,
         .fwd_thread = op ? (uint32_t)record[5] : 0,
-        .flags = TP_EVENT_NO_FLOPS | (scope == SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0) |
+        .flags = TP_EVENT_NO_FLOPS | (scope == TP_SCOPE_USER ? TP_EVENT_USER_ANNOTATION : 0) |
                  (call ? TP_EVENT_CALL : 0),
         .scope = scope,
     };
@@ -184,9 +182,7 @@ static bool can_average(const struct tp_input *input)
     struct tptrace_run run;
     bool uses_cuda = false;
 
-    if (!selection ||
-        (!selection->thread && !selection->has_step && selection->from.kind == TP_INSTANT_UNSET &&
-         selection->to.kind == TP_INSTANT_UNSET))
+    if (!selection || !tp_selects_in_process(selection))
         return true;
     if (!tptrace_run_open(&run, input->path, selection, NULL)) {
         for (size_t i = 0; i < run.count; i++)

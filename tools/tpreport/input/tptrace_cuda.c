@@ -278,7 +278,6 @@ void tptrace_cuda_memory_read(struct tptrace_cuda_memory *memory, const uint64_t
         .context = (uint32_t)(record[7] >> 32),
         .device = (uint16_t)(record[6] >> 32),
         .memory_kind = (uint8_t)(argument >> 8),
-        .pool_type = (uint8_t)(argument >> 16),
         .flags = (uint8_t)(argument >> 24),
         .is_free = (argument & 0xff) == 2,
     };

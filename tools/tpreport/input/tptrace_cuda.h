@@ -93,7 +93,7 @@ struct tptrace_cuda_memory {
     uint64_t time;           /* on the clock of the records */
     uint32_t correlation, context;
     uint16_t device;
-    uint8_t memory_kind, pool_type, flags;
+    uint8_t memory_kind, flags;
     bool is_free;
     bool is_framework; /* told by a framework about its own allocator */
     bool is_device;    /* memory of a device, not pinned memory of the host */

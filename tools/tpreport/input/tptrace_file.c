@@ -69,6 +69,19 @@ int tptrace_read_file(const char *path, uint64_t limit, void **ret_bytes, uint64
     return 0;
 }
 
+int tptrace_write(int fd, const void *bytes, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(fd, (const char *)bytes + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n ? -errno : -ENOSPC;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
 int tptrace_path(char *buffer, const char *directory, const char *name)
 {
     int n = snprintf(buffer, TPTRACE_PATH_MAX, "%s/%s", directory, name);

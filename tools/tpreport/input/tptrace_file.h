@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Reading files that somebody else may be writing, cutting or deleting: by pread into our own
- * memory, never by mapping, where a file cut behind our back would be SIGBUS. */
+ * memory, never by mapping, where a file cut behind our back would be SIGBUS. And writing some. */
 #ifndef TP_INPUT_TPTRACE_FILE_H
 #define TP_INPUT_TPTRACE_FILE_H
 
@@ -32,6 +32,9 @@ int64_t tptrace_read_at(int fd, void *bytes, size_t size, uint64_t offset);
  */
 int tptrace_read_file(const char *path, uint64_t limit, void **ret_bytes, uint64_t *ret_size,
                       struct tp_diag *diag);
+
+/** tptrace_write - all of it, where the file stands. Return: 0 or -errno. */
+int tptrace_write(int fd, const void *bytes, size_t size);
 
 /** tptrace_path - "DIRECTORY/NAME" into a buffer of TPTRACE_PATH_MAX. Return: 0 or -ENAMETOOLONG.
  */

@@ -6,55 +6,14 @@
 #include <string.h>
 
 #include "input/tptrace_history.h"
-#include "model/hash.h"
+#include "input/tptrace_launch_ids.h"
 #include "model/live_memory.h"
 
-#define PAGE_BITS 10
-#define PAGE_ENTRIES (1u << PAGE_BITS)
-#define PAGES 1024u               /* ids are kept for so many pages */
-#define STRAGGLERS_MAX (1u << 20) /* ... and so many that still wait for something */
-#define STRAGGLER_SLOTS (1u << 16)
 #define QUEUE_MAX (1u << 16) /* calls of one thread that wait for its records */
 #define NEAR 16              /* a call of the driver and the one of the runtime around it */
 #define HELD 64
 #define THREAD_SLOTS 1024u
 #define PATH_LEVELS_MAX 512u
-
-enum state { FREE, WAITING, PLACED, ALIAS };
-enum { SAW_CALL = 1, SAW_WORK = 2, LAUNCHES = 4 };
-
-/* What has come of one id that has no place yet. */
-struct wait {
-    const struct tp_stream_name *name; /* of the call */
-    int64_t start_ns, end_ns;
-    int64_t device_ns, memory, memory_ns;
-    uint64_t works, memories;
-    struct thread *thread; /* in whose queue it is; NULL none */
-    struct wait *previous, *next;
-    uint32_t correlation, tid;
-    bool has_call;
-};
-
-struct entry {
-    union {
-        struct wait *wait;
-        struct tp_launch_node *node; /* a reference */
-        uint64_t alias;              /* the id that it goes by */
-    };
-    uint8_t state, seen;
-};
-
-struct page {
-    uint32_t number; /* of the ids */
-    bool is_used;
-    struct entry entries[PAGE_ENTRIES];
-};
-
-struct straggler {
-    struct straggler *next;
-    uint32_t correlation;
-    struct entry entry;
-};
 
 /* Calls of one thread: which of the driver's are made by the runtime? */
 struct caller {
@@ -76,8 +35,7 @@ struct thread {
     int64_t first_ns;   /* of its ranges that have ended */
     int64_t reached_ns; /* its records have been read up to here */
     struct tptrace_history history;
-    struct wait *first, *last;
-    size_t queued;
+    struct tptrace_wait_queue queue;
     struct tp_stream *stream;
     struct thread *next;
 };
@@ -85,19 +43,12 @@ struct thread {
 struct tptrace_launches {
     bool by_shapes;
     struct tp_launch_tree tree;
-    struct page *pages[PAGES];
-    struct straggler *stragglers[STRAGGLER_SLOTS];
-    size_t straggler_count;
+    struct tptrace_launch_ids ids;
     struct caller *callers[THREAD_SLOTS], *last_caller;
     struct thread *threads[THREAD_SLOTS];
     struct tp_live_memory live;
-    struct wait *spare;
-    struct wait orphans; /* memory of ids that were given up */
-    uint64_t seed;
     struct tptrace_cuda_totals totals;
 };
-
-static struct entry *find_entry(struct tptrace_launches *l, uint32_t correlation);
 
 /* Entries that alone refer to a node go over to the one that it is merged into. The last one takes
  * the node with it, but for the reference of who merges. */
@@ -107,8 +58,8 @@ static void move_entries(void *context, struct tp_launch_node *from, struct tp_l
     uint32_t first = from->id, end = first + from->id_count;
 
     for (uint32_t id = first; id != end; id++) {
-        struct entry *entry = find_entry(l, id);
-        if (!entry || entry->state != PLACED || entry->node != from)
+        struct tptrace_launch_entry *entry = tptrace_launch_ids_find(&l->ids, id);
+        if (!entry || entry->state != TPTRACE_ID_PLACED || entry->node != from)
             continue;
         entry->node = tp_launch_hold(to);
         tp_launch_release(&l->tree, from);
@@ -122,186 +73,22 @@ struct tptrace_launches *tptrace_launches_create(bool by_shapes)
     if (!l)
         return NULL;
     l->by_shapes = by_shapes;
-    l->seed = tp_hash_seed();
     l->tree.root.references = 1;
     l->tree.moved = move_entries;
     l->tree.context = l;
+    tptrace_launch_ids_init(&l->ids, &l->tree);
     return l;
-}
-
-/* ---- waiting ---- */
-
-static struct wait *new_wait(struct tptrace_launches *l, uint32_t correlation)
-{
-    struct wait *wait = l->spare;
-
-    if (wait)
-        l->spare = wait->next;
-    else
-        wait = malloc(sizeof(*wait));
-    if (wait)
-        *wait = (struct wait){.correlation = correlation};
-    return wait;
-}
-
-static void leave_queue(struct wait *wait)
-{
-    struct thread *thread = wait->thread;
-
-    if (!thread)
-        return;
-    if (wait->previous)
-        wait->previous->next = wait->next;
-    else
-        thread->first = wait->next;
-    if (wait->next)
-        wait->next->previous = wait->previous;
-    else
-        thread->last = wait->previous;
-    thread->queued--;
-    wait->thread = NULL;
-}
-
-static void free_wait(struct tptrace_launches *l, struct wait *wait)
-{
-    leave_queue(wait);
-    wait->next = l->spare;
-    l->spare = wait;
-}
-
-/* ---- entries by id ---- */
-
-static struct straggler **straggler_slot(struct tptrace_launches *l, uint32_t correlation)
-{
-    struct straggler **slot =
-        &l->stragglers[tp_hash_bytes(l->seed, &correlation, sizeof(correlation)) >> 48];
-
-    while (*slot && (*slot)->correlation != correlation)
-        slot = &(*slot)->next;
-    return slot;
-}
-
-static struct straggler *keep_straggler(struct tptrace_launches *l, uint32_t correlation)
-{
-    struct straggler **slot = straggler_slot(l, correlation);
-
-    if (!*slot) {
-        *slot = calloc(1, sizeof(**slot));
-        if (*slot) {
-            (*slot)->correlation = correlation;
-            l->straggler_count++;
-        }
-    }
-    return *slot;
-}
-
-/* May something for it still come? */
-static bool still_waits(const struct entry *entry)
-{
-    if (entry->state == WAITING)
-        return true;
-    if (entry->state != PLACED || entry->seen & SAW_WORK)
-        return false;
-    return !(entry->seen & SAW_CALL) || entry->seen & LAUNCHES;
-}
-
-static void forget(struct tptrace_launches *l, struct entry *entry)
-{
-    if (entry->state == PLACED)
-        tp_launch_release(&l->tree, entry->node);
-    entry->state = FREE;
-}
-
-/* Too many wait: what has come of this id will never find its place. Calls are in a queue. */
-static void give_up(struct tptrace_launches *l, struct entry *entry)
-{
-    struct wait *wait = entry->wait;
-
-    if (entry->state != WAITING || wait->thread) {
-        forget(l, entry);
-        return;
-    }
-    l->totals.without_launch += wait->works;
-    l->totals.without_launch_ns += wait->device_ns;
-    if (wait->memories && (!l->orphans.memories || wait->memory_ns < l->orphans.memory_ns))
-        l->orphans.memory_ns = wait->memory_ns;
-    l->orphans.memory += wait->memory;
-    l->orphans.memories += wait->memories;
-    free_wait(l, wait);
-    entry->state = FREE;
-}
-
-/* The page's ids are long past. */
-static int retire(struct tptrace_launches *l, struct page *page)
-{
-    for (uint32_t i = 0; i < PAGE_ENTRIES; i++) {
-        struct entry *entry = &page->entries[i];
-        if (still_waits(entry) && l->straggler_count < STRAGGLERS_MAX) {
-            struct straggler *straggler = keep_straggler(l, page->number << PAGE_BITS | i);
-            if (!straggler)
-                return -ENOMEM;
-            straggler->entry = *entry;
-        } else {
-            give_up(l, entry);
-        }
-    }
-    memset(page->entries, 0, sizeof(page->entries));
-    return 0;
-}
-
-/* The entry of an id, made if it is new; NULL without memory. */
-static struct entry *find_entry(struct tptrace_launches *l, uint32_t correlation)
-{
-    uint32_t number = correlation >> PAGE_BITS;
-    struct page **place = &l->pages[number % PAGES];
-    struct straggler *straggler;
-
-    if (*place && (*place)->is_used && (*place)->number == number)
-        return &(*place)->entries[correlation % PAGE_ENTRIES];
-    if (!*place)
-        *place = calloc(1, sizeof(**place));
-    if (!*place)
-        return NULL;
-    if ((*place)->is_used && (int32_t)((number - (*place)->number) << PAGE_BITS) < 0) {
-        straggler = keep_straggler(l, correlation); /* a late one */
-        return straggler ? &straggler->entry : NULL;
-    }
-    if ((*place)->is_used && retire(l, *place))
-        return NULL;
-    (*place)->number = number;
-    (*place)->is_used = true;
-    return &(*place)->entries[correlation % PAGE_ENTRIES];
-}
-
-/* ... or of the id that it goes by. */
-static struct entry *find_followed(struct tptrace_launches *l, uint32_t correlation)
-{
-    struct entry *entry = find_entry(l, correlation);
-
-    for (int hops = 0; entry && entry->state == ALIAS && hops < 4; hops++)
-        entry = find_entry(l, (uint32_t)entry->alias);
-    return entry;
-}
-
-static struct tp_launch_node *node_of(struct tptrace_launches *l, struct entry *entry)
-{
-    return tp_launch_find(&l->tree, &entry->node);
-}
-
-static struct wait *wait_of(struct tptrace_launches *l, struct entry *entry, uint32_t correlation)
-{
-    if (entry->state == FREE) {
-        entry->wait = new_wait(l, correlation);
-        if (!entry->wait)
-            return NULL;
-        entry->state = WAITING;
-    }
-    return entry->wait;
 }
 
 /* ---- what is known goes to its node ---- */
 
-static int tell_call(const struct wait *wait, bool has_parent,
+static struct tp_launch_node *node_of(struct tptrace_launches *l,
+                                      struct tptrace_launch_entry *entry)
+{
+    return tp_launch_find(&l->tree, &entry->node);
+}
+
+static int tell_call(const struct tptrace_wait *wait, bool has_parent,
                      const struct tptrace_launch_sink *sink)
 {
     struct tptrace_activity call = {.name = wait->name,
@@ -330,8 +117,8 @@ static int add_memory(struct tptrace_launches *l, struct tp_launch_node *node, i
 }
 
 /* A wait is over. */
-static int settle(struct tptrace_launches *l, struct wait *wait, struct tp_launch_node *node,
-                  const struct tptrace_launch_sink *sink)
+static int settle(struct tptrace_launches *l, struct tptrace_wait *wait,
+                  struct tp_launch_node *node, const struct tptrace_launch_sink *sink)
 {
     int error = 0;
 
@@ -380,21 +167,22 @@ int tptrace_launches_place(struct tptrace_launches *l, const struct tptrace_sour
                            const struct tptrace_launch_sink *sink)
 {
     struct tp_launch_node *node = node_here(l, stream);
-    struct entry *entry = node ? find_entry(l, correlation) : NULL;
+    struct tptrace_launch_entry *entry =
+        node ? tptrace_launch_ids_find(&l->ids, correlation) : NULL;
     int error = 0;
 
     (void)source;
     if (!entry)
         return -ENOMEM;
-    if (entry->state == PLACED)
+    if (entry->state == TPTRACE_ID_PLACED)
         return tp_stream_add_call(stream);
-    if (entry->state == WAITING) {
-        struct wait *wait = entry->wait;
+    if (entry->state == TPTRACE_ID_WAITING) {
+        struct tptrace_wait *wait = entry->wait;
         error = settle(l, wait, node, sink);
-        entry->seen |= wait->works ? SAW_WORK : 0;
-        free_wait(l, wait);
+        entry->seen |= wait->works ? TPTRACE_ID_SAW_WORK : 0;
+        tptrace_wait_free(&l->ids, wait);
     }
-    entry->state = PLACED;
+    entry->state = TPTRACE_ID_PLACED;
     if (node->references == 1) {
         node->id = correlation;
         node->id_count = 1;
@@ -483,10 +271,10 @@ static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const str
 }
 
 /* Return: 1 done, 0 it is too early to tell, negative. */
-static int try_by_time(struct tptrace_launches *l, struct wait *wait, bool final,
+static int try_by_time(struct tptrace_launches *l, const struct thread *thread,
+                       struct tptrace_wait *wait, bool final,
                        const struct tptrace_launch_sink *sink)
 {
-    const struct thread *thread = wait->thread;
     struct tp_launch_node *node = &l->tree.root;
     uint64_t sequence;
 
@@ -501,16 +289,16 @@ static int try_by_time(struct tptrace_launches *l, struct wait *wait, bool final
     l->totals.late_calls += found == TPTRACE_FORGOTTEN;
     int error = settle(l, wait, node, sink);
     if (wait->correlation) {
-        struct entry *entry = find_entry(l, wait->correlation);
+        struct tptrace_launch_entry *entry = tptrace_launch_ids_find(&l->ids, wait->correlation);
         if (!entry)
             return -ENOMEM;
-        if (entry->state == WAITING && entry->wait == wait) {
-            entry->state = PLACED;
-            entry->seen |= wait->works ? SAW_WORK : 0;
+        if (entry->state == TPTRACE_ID_WAITING && entry->wait == wait) {
+            entry->state = TPTRACE_ID_PLACED;
+            entry->seen |= wait->works ? TPTRACE_ID_SAW_WORK : 0;
             entry->node = tp_launch_hold(node);
         }
     }
-    free_wait(l, wait);
+    tptrace_wait_free(&l->ids, wait);
     return error ? error : 1;
 }
 
@@ -519,14 +307,14 @@ static int try_queue(struct tptrace_launches *l, struct thread *thread, bool fin
 {
     int result = 0;
 
-    for (struct wait *wait = thread->first, *next; wait && result >= 0; wait = next) {
+    for (struct tptrace_wait *wait = thread->queue.first, *next; wait && result >= 0; wait = next) {
         next = wait->next;
-        result = try_by_time(l, wait, final || thread->queued > QUEUE_MAX, sink);
+        result = try_by_time(l, thread, wait, final || thread->queue.count > QUEUE_MAX, sink);
     }
     return result < 0 ? result : 0;
 }
 
-static int queue_call(struct tptrace_launches *l, struct wait *wait,
+static int queue_call(struct tptrace_launches *l, struct tptrace_wait *wait,
                       const struct tptrace_launch_sink *sink)
 {
     struct thread *thread = thread_at(l, wait->tid, wait->start_ns);
@@ -540,16 +328,8 @@ static int queue_call(struct tptrace_launches *l, struct wait *wait,
         thread->reached_ns = INT64_MIN;
         *slot = thread;
     }
-    wait->thread = thread;
-    wait->next = NULL;
-    wait->previous = thread->last;
-    if (thread->last)
-        thread->last->next = wait;
-    else
-        thread->first = wait;
-    thread->last = wait;
-    thread->queued++;
-    return thread->queued > QUEUE_MAX ? try_queue(l, thread, false, sink) : 0;
+    tptrace_wait_join(wait, &thread->queue);
+    return thread->queue.count > QUEUE_MAX ? try_queue(l, thread, false, sink) : 0;
 }
 
 /* ---- calls ---- */
@@ -557,25 +337,28 @@ static int queue_call(struct tptrace_launches *l, struct wait *wait,
 static int accept_call(struct tptrace_launches *l, const struct tptrace_activity *call,
                        const struct tptrace_launch_sink *sink)
 {
-    struct entry *entry = call->correlation ? find_entry(l, call->correlation) : NULL;
-    struct wait *wait;
+    struct tptrace_launch_entry *entry =
+        call->correlation ? tptrace_launch_ids_find(&l->ids, call->correlation) : NULL;
+    struct tptrace_wait *wait;
 
     if (call->correlation && !entry)
         return -ENOMEM;
     l->totals.activities++;
     if (entry) {
-        entry->seen |= SAW_CALL | (call->name->launches ? LAUNCHES : 0);
-        if (entry->state == PLACED) {
+        entry->seen |= TPTRACE_ID_SAW_CALL | (call->name->launches ? TPTRACE_ID_LAUNCHES : 0);
+        if (entry->state == TPTRACE_ID_PLACED) {
             struct tp_launch_node *node = node_of(l, entry);
             add_call(l, node, call->end_ns - call->start_ns);
             return sink->call(sink->context, call, node != &l->tree.root);
         }
     }
-    wait = entry && entry->state != ALIAS ? wait_of(l, entry, call->correlation) : new_wait(l, 0);
+    wait = entry && entry->state != TPTRACE_ID_ALIAS
+               ? tptrace_launch_ids_wait(&l->ids, entry, call->correlation)
+               : tptrace_wait_new(&l->ids, 0);
     if (!wait)
         return -ENOMEM;
     if (wait->has_call) /* two calls of one id, the other one was told */
-        wait = new_wait(l, 0);
+        wait = tptrace_wait_new(&l->ids, 0);
     if (!wait)
         return -ENOMEM;
     wait->name = call->name;
@@ -610,25 +393,27 @@ static struct caller *find_caller(struct tptrace_launches *l, uint32_t tid)
 static int make_alias(struct tptrace_launches *l, uint32_t correlation, uint32_t goes_by,
                       const struct tptrace_launch_sink *sink)
 {
-    struct entry *inner = correlation != goes_by && correlation ? find_entry(l, correlation) : NULL;
+    struct tptrace_launch_entry *inner = correlation != goes_by && correlation
+                                             ? tptrace_launch_ids_find(&l->ids, correlation)
+                                             : NULL;
 
     l->totals.inner_calls++;
     if (!inner)
         return 0;
-    if (inner->state == PLACED || inner->state == ALIAS)
+    if (inner->state == TPTRACE_ID_PLACED || inner->state == TPTRACE_ID_ALIAS)
         return 0;
-    struct wait *wait = inner->state == WAITING ? inner->wait : NULL;
-    inner->state = ALIAS;
+    struct tptrace_wait *wait = inner->state == TPTRACE_ID_WAITING ? inner->wait : NULL;
+    inner->state = TPTRACE_ID_ALIAS;
     inner->alias = goes_by;
     if (!wait)
         return 0;
-    struct entry *outer = find_entry(l, goes_by);
+    struct tptrace_launch_entry *outer = tptrace_launch_ids_find(&l->ids, goes_by);
     int error = outer ? 0 : -ENOMEM;
-    if (!error && outer->state == PLACED) {
-        outer->seen |= wait->works ? SAW_WORK : 0;
+    if (!error && outer->state == TPTRACE_ID_PLACED) {
+        outer->seen |= wait->works ? TPTRACE_ID_SAW_WORK : 0;
         error = settle(l, wait, node_of(l, outer), sink);
     } else if (!error) {
-        struct wait *into = wait_of(l, outer, goes_by);
+        struct tptrace_wait *into = tptrace_launch_ids_wait(&l->ids, outer, goes_by);
         if (!into)
             return -ENOMEM;
         into->device_ns += wait->device_ns;
@@ -637,7 +422,7 @@ static int make_alias(struct tptrace_launches *l, uint32_t correlation, uint32_t
         into->memory_ns = into->memories ? into->memory_ns : wait->memory_ns;
         into->memories += wait->memories;
     }
-    free_wait(l, wait);
+    tptrace_wait_free(&l->ids, wait);
     return error;
 }
 
@@ -708,13 +493,14 @@ void tptrace_launches_other(struct tptrace_launches *l, const struct tptrace_act
 int tptrace_launches_work(struct tptrace_launches *l, const struct tptrace_activity *work)
 {
     uint32_t correlation = work->correlation;
-    struct entry *entry = correlation ? find_followed(l, correlation) : NULL;
+    struct tptrace_launch_entry *entry =
+        correlation ? tptrace_launch_ids_follow(&l->ids, correlation) : NULL;
     int64_t length_ns = work->end_ns - work->start_ns;
 
     tptrace_launches_other(l, work);
     if (!work->has_time) {
-        if (entry && entry->state == PLACED)
-            entry->seen |= SAW_WORK;
+        if (entry && entry->state == TPTRACE_ID_PLACED)
+            entry->seen |= TPTRACE_ID_SAW_WORK;
         return correlation && !entry ? -ENOMEM : 0;
     }
     l->totals.has_device_work = true;
@@ -725,12 +511,12 @@ int tptrace_launches_work(struct tptrace_launches *l, const struct tptrace_activ
     }
     if (!entry)
         return -ENOMEM;
-    if (entry->state == PLACED) {
-        entry->seen |= SAW_WORK;
+    if (entry->state == TPTRACE_ID_PLACED) {
+        entry->seen |= TPTRACE_ID_SAW_WORK;
         node_of(l, entry)->sums.device_ns += length_ns;
         return 0;
     }
-    struct wait *wait = wait_of(l, entry, correlation);
+    struct tptrace_wait *wait = tptrace_launch_ids_wait(&l->ids, entry, correlation);
     if (!wait)
         return -ENOMEM;
     wait->device_ns += length_ns;
@@ -778,12 +564,12 @@ int tptrace_launches_memory(struct tptrace_launches *l, const struct tptrace_sou
     }
     if (!memory->correlation)
         return sink->memory(sink->context, ns, bytes, 1);
-    struct entry *entry = find_followed(l, memory->correlation);
+    struct tptrace_launch_entry *entry = tptrace_launch_ids_follow(&l->ids, memory->correlation);
     if (!entry)
         return -ENOMEM;
-    if (entry->state == PLACED)
+    if (entry->state == TPTRACE_ID_PLACED)
         return add_memory(l, node_of(l, entry), ns, bytes, 1, sink);
-    struct wait *wait = wait_of(l, entry, memory->correlation);
+    struct tptrace_wait *wait = tptrace_launch_ids_wait(&l->ids, entry, memory->correlation);
     if (!wait)
         return -ENOMEM;
     if (!wait->memories || ns < wait->memory_ns)
@@ -838,18 +624,18 @@ int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_sourc
     for (struct thread *t = l->threads[thread->tid % THREAD_SLOTS]; t; t = t->next) {
         if (t->tid != thread->tid || t->ordinal != UINT64_MAX)
             continue;
-        while (t->first) { /* they came before the thread's first records */
-            struct wait *wait = t->first;
-            leave_queue(wait);
+        while (t->queue.first) { /* they came before the thread's first records */
+            struct tptrace_wait *wait = t->queue.first;
+            tptrace_wait_leave(wait);
             int error = queue_call(l, wait, sink);
             if (error)
                 return error;
-            if (wait->thread == t) /* it began too late for them */
+            if (wait->queue == &t->queue) /* it began too late for them */
                 break;
         }
     }
     thread->reached_ns = tp_clock_ns(&source->process->clock, &cursor, stream->ticks);
-    int error = thread->first ? try_queue(l, thread, false, sink) : 0;
+    int error = thread->queue.first ? try_queue(l, thread, false, sink) : 0;
     if (!error && tp_launch_tree_is_full(&l->tree))
         error = tp_launch_tree_tell(&l->tree, tell_path, (void *)(uintptr_t)sink);
     return error;
@@ -857,7 +643,7 @@ int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_sourc
 
 /* ---- the end ---- */
 
-static int settle_unplaced(struct tptrace_launches *l, struct wait *wait,
+static int settle_unplaced(struct tptrace_launches *l, struct tptrace_wait *wait,
                            const struct tptrace_launch_sink *sink)
 {
     if (wait->works) {
@@ -869,17 +655,24 @@ static int settle_unplaced(struct tptrace_launches *l, struct wait *wait,
                : 0;
 }
 
-static int settle_entry(struct tptrace_launches *l, struct entry *entry,
-                        const struct tptrace_launch_sink *sink)
+/* What is settled at the end, and who is told. */
+struct settling {
+    struct tptrace_launches *launches;
+    const struct tptrace_launch_sink *sink;
+};
+
+static int settle_entry(void *context, struct tptrace_launch_entry *entry)
 {
+    struct settling *settling = context;
+    struct tptrace_launches *l = settling->launches;
     int error = 0;
 
-    if (entry->state == WAITING) {
-        error = settle_unplaced(l, entry->wait, sink);
-        free_wait(l, entry->wait);
-        entry->state = FREE;
+    if (entry->state == TPTRACE_ID_WAITING) {
+        error = settle_unplaced(l, entry->wait, settling->sink);
+        tptrace_wait_free(&l->ids, entry->wait);
+        entry->state = TPTRACE_ID_FREE;
     }
-    forget(l, entry);
+    tptrace_launch_ids_forget(&l->ids, entry);
     return error;
 }
 
@@ -900,44 +693,9 @@ static int settle_calls(struct tptrace_launches *l, const struct tptrace_launch_
     return error;
 }
 
-static int settle_entries(struct tptrace_launches *l, const struct tptrace_launch_sink *sink)
-{
-    int error = 0;
-
-    for (size_t i = 0; i < PAGES && !error; i++) {
-        for (uint32_t k = 0; l->pages[i] && k < PAGE_ENTRIES && !error; k++)
-            error = settle_entry(l, &l->pages[i]->entries[k], sink);
-    }
-    for (size_t i = 0; i < STRAGGLER_SLOTS && !error; i++) {
-        for (struct straggler *s = l->stragglers[i]; s && !error; s = s->next)
-            error = settle_entry(l, &s->entry, sink);
-    }
-    return error;
-}
-
-/* After an error. A call's is in a queue, too, and goes there. */
-static void drop_wait(struct tptrace_launches *l, struct entry *entry)
-{
-    if (entry->state == WAITING && !entry->wait->thread)
-        free_wait(l, entry->wait);
-}
-
 static void start_anew(struct tptrace_launches *l)
 {
-    for (size_t i = 0; i < PAGES; i++) {
-        for (uint32_t k = 0; l->pages[i] && k < PAGE_ENTRIES; k++)
-            drop_wait(l, &l->pages[i]->entries[k]);
-        free(l->pages[i]);
-        l->pages[i] = NULL;
-    }
-    for (size_t i = 0; i < STRAGGLER_SLOTS; i++) {
-        for (struct straggler *s = l->stragglers[i], *next; s; s = next) {
-            next = s->next;
-            drop_wait(l, &s->entry);
-            free(s);
-        }
-        l->stragglers[i] = NULL;
-    }
+    tptrace_launch_ids_reset(&l->ids);
     for (size_t i = 0; i < THREAD_SLOTS; i++) {
         for (struct caller *c = l->callers[i], *next; c; c = next) {
             next = c->next;
@@ -945,16 +703,14 @@ static void start_anew(struct tptrace_launches *l)
         }
         for (struct thread *t = l->threads[i], *next; t; t = next) {
             next = t->next;
-            while (t->first)
-                free_wait(l, t->first);
+            while (t->queue.first)
+                tptrace_wait_free(&l->ids, t->queue.first);
             tptrace_history_fini(&t->history);
             free(t);
         }
         l->callers[i] = NULL;
         l->threads[i] = NULL;
     }
-    l->straggler_count = 0;
-    l->orphans = (struct wait){0};
     l->last_caller = NULL;
     tp_live_memory_fini(&l->live);
     tp_launch_tree_fini(&l->tree);
@@ -978,13 +734,13 @@ static void add_totals(struct tptrace_cuda_totals *into, const struct tptrace_cu
 int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_totals *totals,
                             const struct tptrace_launch_sink *sink)
 {
+    struct settling settling = {.launches = l, .sink = sink};
     int error = settle_calls(l, sink);
 
     if (!error)
-        error = settle_entries(l, sink);
-    if (!error && l->orphans.memories)
-        error = sink->memory(sink->context, l->orphans.memory_ns, l->orphans.memory,
-                             l->orphans.memories);
+        error = tptrace_launch_ids_each(&l->ids, settle_entry, &settling);
+    if (!error)
+        error = settle_unplaced(l, &l->ids.given_up, sink);
     if (!error && l->tree.failed)
         error = -ENOMEM;
     if (!error)
@@ -999,9 +755,6 @@ void tptrace_launches_destroy(struct tptrace_launches *l)
     if (!l)
         return;
     start_anew(l);
-    for (struct wait *wait = l->spare, *next; wait; wait = next) {
-        next = wait->next;
-        free(wait);
-    }
+    tptrace_launch_ids_fini(&l->ids);
     free(l);
 }

@@ -632,7 +632,6 @@ static int tell_memory(const struct making *m)
             .is_free = item->memory.is_free,
         };
         memory->by_framework |= item->memory.is_framework;
-        memory->by_cuda |= !item->memory.is_framework;
         error = tp_device_memory_add(memory, &step);
     }
     return error;

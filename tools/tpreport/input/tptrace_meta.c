@@ -488,6 +488,16 @@ static void meta_init(struct tptrace_meta *meta)
     *meta = (struct tptrace_meta){.rank = -1, .local_rank = -1, .world_size = -1, .node_rank = -1};
 }
 
+/* All has been read. */
+static void end_lines(struct tptrace_meta *meta, struct line_buffer *line)
+{
+    meta->torn = line->used || line->too_long;
+    meta->torn_at = line->offset;
+    if (meta->total_count)
+        qsort(meta->totals, meta->total_count, sizeof(*meta->totals), compare_totals);
+    free(line->bytes);
+}
+
 int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size,
                        struct tp_diag *diag)
 {
@@ -496,11 +506,7 @@ int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size
     meta_init(meta);
     meta->bytes = size;
     int error = take_chunk(meta, &line, bytes, size, diag);
-    meta->torn = line.used || line.too_long;
-    meta->torn_at = line.offset;
-    if (meta->total_count)
-        qsort(meta->totals, meta->total_count, sizeof(*meta->totals), compare_totals);
-    free(line.bytes);
+    end_lines(meta, &line);
     return error;
 }
 
@@ -521,11 +527,7 @@ int tptrace_meta_read(struct tptrace_meta *meta, const char *path, struct tp_dia
     }
     if (!error && n < 0)
         error = tp_diag_fail(diag, (int)n, meta->bytes, "%s", tp_error_text((int)n));
-    meta->torn = line.used || line.too_long;
-    meta->torn_at = line.offset;
-    if (meta->total_count)
-        qsort(meta->totals, meta->total_count, sizeof(*meta->totals), compare_totals);
-    free(line.bytes);
+    end_lines(meta, &line);
     close(fd);
     if (error)
         tp_diag_at(diag, path);

@@ -16,7 +16,6 @@
 struct now {
     struct tp_buffer *out;
     bool json, first_process;
-    const struct tptrace_run *run;
     const struct tp_strings *strings;
     struct tptrace_open_stack *stack;
     struct tptrace_open_block block;
@@ -254,7 +253,6 @@ int tptrace_now(const char *path, const struct tp_selection *selection, bool jso
     if (tp_strings_init(&strings))
         return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory");
     int error = tptrace_run_open(&run, path, selection, diag);
-    now.run = &run;
     now.strings = &strings;
     now.stack = calloc(1, sizeof(*now.stack));
     if (!error && !now.stack)

@@ -83,14 +83,10 @@ static uint32_t next_number(const struct tptrace_process *p)
 
 static int append(struct recovery *r, const void *bytes, size_t size)
 {
-    for (size_t done = 0; done < size;) {
-        ssize_t n = write(r->fd, (const char *)bytes + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return fail(r, n ? -errno : -ENOSPC, NEW_NAME);
-        done += (size_t)n;
-    }
+    int error = tptrace_write(r->fd, bytes, size);
+
+    if (error)
+        return fail(r, error, NEW_NAME);
     r->size += size;
     return 0;
 }
@@ -291,9 +287,11 @@ static int say_recovered(struct recovery *r)
     int error = line.failed ? fail(r, -ENOMEM, "meta.jsonl") : 0;
     if (!error && p->meta.torn && ftruncate(r->meta_fd, (off_t)p->meta.torn_at))
         error = fail(r, -errno, "meta.jsonl");
-    if (!error && (lseek(r->meta_fd, 0, SEEK_END) < 0 ||
-                   write(r->meta_fd, line.bytes, line.size) != (ssize_t)line.size))
-        error = fail(r, errno ? -errno : -ENOSPC, "meta.jsonl");
+    if (!error && lseek(r->meta_fd, 0, SEEK_END) < 0)
+        error = fail(r, -errno, "meta.jsonl");
+    int written = error ? 0 : tptrace_write(r->meta_fd, line.bytes, line.size);
+    if (written)
+        error = fail(r, written, "meta.jsonl");
     tp_buffer_fini(&line);
     return error;
 }

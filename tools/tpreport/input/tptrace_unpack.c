@@ -67,20 +67,6 @@ static int make_folders(char *path, size_t from)
     return 0;
 }
 
-static int write_file(int fd, const char *bytes, size_t size)
-{
-    while (size) {
-        ssize_t n = write(fd, bytes, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n ? -errno : -ENOSPC;
-        bytes += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 /* The member's bytes, with what fills its last block; nowhere with @fd -1. */
 static int take_content(struct tp_input *input, uint64_t *offset, uint64_t size, int fd,
                         const char *path, struct tp_diag *diag)
@@ -93,7 +79,7 @@ static int take_content(struct tp_input *input, uint64_t *offset, uint64_t size,
         size_t part = left < sizeof(chunk) ? (size_t)left : sizeof(chunk);
         error = read_all(input, offset, chunk, part, diag);
         size_t use = size < part ? (size_t)size : part;
-        int written = error || fd < 0 ? 0 : write_file(fd, chunk, use);
+        int written = error || fd < 0 ? 0 : tptrace_write(fd, chunk, use);
         if (written) {
             error = tp_diag_fail(diag, written, TP_DIAG_NO_OFFSET, "%s", tp_error_text(written));
             tp_diag_at(diag, path);

@@ -12,14 +12,15 @@
 
 void tp_alloc_profile_init(struct tp_alloc_profile *profile)
 {
-    *profile = (struct tp_alloc_profile){.process_curve.width_ns = CURVE_WIDTH_NS,
+    *profile = (struct tp_alloc_profile){.seed = tp_hash_seed(),
+                                         .process_curve.width_ns = CURVE_WIDTH_NS,
                                          .curve.width_ns = CURVE_WIDTH_NS};
 }
 
 static void counter_table_fini(struct tp_alloc_counter_table *table)
 {
+    tp_id_index_fini(&table->names);
     free(table->items);
-    free(table->slots);
 }
 
 void tp_alloc_profile_fini(struct tp_alloc_profile *profile)
@@ -83,19 +84,19 @@ static void add_curve(struct tp_alloc_curve *into, struct tp_alloc_curve *from)
 
 /* ---- places ---- */
 
-static uint64_t hash_site(const struct tp_alloc_event *e)
+static uint64_t hash_site(uint64_t seed, const struct tp_alloc_event *e)
 {
     uint64_t parts[3] = {(uint64_t)e->range << 32 | e->thread, e->stack, e->period};
 
-    return tp_hash_bytes(tp_hash_seed(), parts, sizeof(parts));
+    return tp_hash_bytes(seed, parts, sizeof(parts));
 }
 
-static uint64_t hash_of(const struct tp_alloc_site *s)
+static uint64_t hash_of(uint64_t seed, const struct tp_alloc_site *s)
 {
     const struct tp_alloc_event e = {
         .range = s->range, .stack = s->stack, .thread = s->thread, .period = s->period};
 
-    return hash_site(&e);
+    return hash_site(seed, &e);
 }
 
 static int grow_slots(struct tp_alloc_profile *p)
@@ -106,7 +107,7 @@ static int grow_slots(struct tp_alloc_profile *p)
     if (!slots)
         return -ENOMEM;
     for (size_t i = p->process_first; i < p->count; i++) {
-        size_t at = hash_of(&p->sites[i]) & (count - 1);
+        size_t at = hash_of(p->seed, &p->sites[i]) & (count - 1);
         while (slots[at])
             at = (at + 1) & (count - 1);
         slots[at] = (uint32_t)i + 1;
@@ -137,7 +138,7 @@ static int find_site(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
 {
     if (2 * (p->count - p->process_first + 1) > p->slot_count && grow_slots(p))
         return -ENOMEM;
-    size_t at = hash_site(e) & (p->slot_count - 1);
+    size_t at = hash_site(p->seed, e) & (p->slot_count - 1);
     for (; p->slots[at]; at = (at + 1) & (p->slot_count - 1)) {
         const struct tp_alloc_site *s = &p->sites[p->slots[at] - 1];
         if (s->range == e->range && s->stack == e->stack && s->thread == e->thread &&
@@ -288,34 +289,22 @@ void tp_alloc_profile_freed(struct tp_alloc_profile *p, uint64_t address, int64_
 
 int tp_alloc_count(struct tp_alloc_counter_table *t, const struct tp_alloc_counters *more)
 {
-    if (2 * (t->count + 1) > t->slot_count) {
-        size_t count = t->slot_count ? t->slot_count * 2 : 64;
-        uint32_t *slots = calloc(count, sizeof(*slots));
-        struct tp_alloc_counters *items = realloc(t->items, count / 2 * sizeof(*items));
-        if (items)
-            t->items = items;
-        if (!slots || !items) {
-            free(slots);
+    uint32_t number;
+    int result = tp_id_index_put(&t->names, more->name, &number);
+
+    if (result < 0)
+        return result;
+    if (number >= t->capacity) {
+        size_t capacity = t->capacity ? t->capacity * 2 : 32;
+        struct tp_alloc_counters *items = realloc(t->items, capacity * sizeof(*items));
+        if (!items)
             return -ENOMEM;
-        }
-        for (size_t i = 0; i < t->count; i++) {
-            size_t at = t->items[i].name * UINT32_C(0x9e3779b9) & (count - 1);
-            while (slots[at])
-                at = (at + 1) & (count - 1);
-            slots[at] = (uint32_t)i + 1;
-        }
-        free(t->slots);
-        t->slots = slots;
-        t->slot_count = count;
+        t->items = items;
+        t->capacity = capacity;
     }
-    size_t at = more->name * UINT32_C(0x9e3779b9) & (t->slot_count - 1);
-    while (t->slots[at] && t->items[t->slots[at] - 1].name != more->name)
-        at = (at + 1) & (t->slot_count - 1);
-    if (!t->slots[at]) {
-        t->items[t->count] = (struct tp_alloc_counters){.name = more->name};
-        t->slots[at] = (uint32_t)++t->count;
-    }
-    struct tp_alloc_counters *c = &t->items[t->slots[at] - 1];
+    if (number == t->count)
+        t->items[t->count++] = (struct tp_alloc_counters){.name = more->name};
+    struct tp_alloc_counters *c = &t->items[number];
     c->calls += more->calls;
     c->allocations += more->allocations;
     c->allocated_bytes += more->allocated_bytes;
@@ -446,28 +435,16 @@ static int compare_keys(const void *a, const void *b)
     return (left->key > right->key) - (left->key < right->key);
 }
 
-/* Descending; equal ones by key, so that the order is always the same. */
-#define COMPARE(name, KEY)                                                                         \
-    static int name(const void *a, const void *b)                                                  \
-    {                                                                                              \
-        double left = tp_alloc_key_value(&((const struct tp_alloc_row *)a)->sums, KEY);            \
-        double right = tp_alloc_key_value(&((const struct tp_alloc_row *)b)->sums, KEY);           \
-                                                                                                   \
-        return left != right ? (left < right) - (left > right) : compare_keys(a, b);               \
-    }
-COMPARE(by_peak, TP_ALLOC_PEAK_BYTES)
-COMPARE(by_allocations, TP_ALLOC_ALLOCATIONS)
-COMPARE(by_allocated, TP_ALLOC_ALLOCATED_BYTES)
-COMPARE(by_freed, TP_ALLOC_FREED_BYTES)
-COMPARE(by_live, TP_ALLOC_LIVE_BYTES)
-COMPARE(by_temporary, TP_ALLOC_TEMPORARY)
-#undef COMPARE
+/* Descending by the key that is asked for; equal ones by their own, so that the order is always the
+ * same. */
+static int compare_rows(const void *a, const void *b, void *context)
+{
+    enum tp_alloc_key key = *(const enum tp_alloc_key *)context;
+    double left = tp_alloc_key_value(&((const struct tp_alloc_row *)a)->sums, key);
+    double right = tp_alloc_key_value(&((const struct tp_alloc_row *)b)->sums, key);
 
-static int (*const compare[TP_ALLOC_KEYS])(const void *, const void *) = {
-    [TP_ALLOC_PEAK_BYTES] = by_peak,           [TP_ALLOC_ALLOCATIONS] = by_allocations,
-    [TP_ALLOC_ALLOCATED_BYTES] = by_allocated, [TP_ALLOC_FREED_BYTES] = by_freed,
-    [TP_ALLOC_LIVE_BYTES] = by_live,           [TP_ALLOC_TEMPORARY] = by_temporary,
-};
+    return left != right ? (left < right) - (left > right) : compare_keys(a, b);
+}
 
 int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_profile *profile,
                          enum tp_alloc_key key)
@@ -489,7 +466,7 @@ int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_p
             else
                 rows[used++] = rows[i];
         }
-        qsort(rows, used, sizeof(*rows), compare[key]);
+        qsort_r(rows, used, sizeof(*rows), compare_rows, &key);
         report->row_count[g] = used;
     }
     return 0;

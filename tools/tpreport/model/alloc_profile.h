@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/id_index.h"
 #include "model/live_memory.h"
 
 /* What is told of a place, or of a group of places. Numbers of samples are estimates. */
@@ -43,11 +44,11 @@ struct tp_alloc_counters {
     int64_t net_bytes, self_net_bytes;
 };
 
+/* Start from zeros. */
 struct tp_alloc_counter_table {
-    struct tp_alloc_counters *items;
+    struct tp_id_index names;
+    struct tp_alloc_counters *items; /* by the name's number */
     size_t count, capacity;
-    uint32_t *slots; /* open addressing; index + 1 */
-    size_t slot_count;
 };
 
 #define TP_ALLOC_CURVE 256u
@@ -75,6 +76,7 @@ struct tp_alloc_profile {
     size_t process_first; /* sites from here on are of the process that is being read */
     uint32_t *slots;      /* open addressing over those: index + 1 */
     size_t slot_count;
+    uint64_t seed; /* of hashes */
     struct tp_live_memory live;
     uint64_t *last; /* by thread's number: address of its last allocation while nothing came after
                      */

@@ -256,11 +256,6 @@ static int find_path(struct tp_call_paths *paths, uint32_t index, uint32_t *know
     return 0;
 }
 
-static int64_t ns_of(const struct tp_function_event *event, enum tp_event_number n)
-{
-    return tp_trace_ns(tp_event_get(event, n));
-}
-
 static int add_kernels(struct tp_call_paths *paths, const struct tp_function_event *event,
                        uint32_t path)
 {
@@ -287,7 +282,7 @@ static int add_host_event(struct tp_call_paths *paths, uint32_t index, uint32_t 
     if (result < 0)
         return result;
     int64_t *values = paths->items[known[index] - 1].values;
-    values[TP_PATH_SELF_CPU_NS] += ns_of(event, TP_EVENT_SELF_CPU_TIME);
+    values[TP_PATH_SELF_CPU_NS] += tp_trace_event_ns(event, TP_EVENT_SELF_CPU_TIME);
     values[TP_PATH_CPU_NS] +=
         event->flags & TP_EVENT_ASYNC ? 0 : tp_trace_ns(tp_event_cpu_time_total(event));
     values[TP_PATH_HOST_BYTES] += tp_number_truncate(tp_event_get(event, TP_EVENT_SELF_CPU_MEMORY));
@@ -316,7 +311,8 @@ static int add_device_event(struct tp_call_paths *paths, uint32_t index)
     tp_buffer_fini(&text);
     if (result < 0)
         return result;
-    paths->items[path].values[TP_PATH_DEVICE_NS] += ns_of(event, TP_EVENT_SELF_DEVICE_TIME);
+    paths->items[path].values[TP_PATH_DEVICE_NS] +=
+        tp_trace_event_ns(event, TP_EVENT_SELF_DEVICE_TIME);
     paths->items[path].values[TP_PATH_COUNT]++;
     return 0;
 }

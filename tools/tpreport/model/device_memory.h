@@ -44,8 +44,7 @@ struct tp_memory_owner {
 struct tp_device_memory {
     struct tp_memory_step *steps;
     size_t count, capacity;
-    bool by_framework; /* its own allocator's, of any process */
-    bool by_cuda;
+    bool by_framework; /* its own allocator's, of any process; else what calls of CUDA tell */
     struct tp_memory_device *devices; /* these by tp_device_memory_finish */
     size_t device_count;
     struct tp_memory_owner *owners; /* most bytes first */

@@ -43,6 +43,13 @@ enum tp_event_flag {
     TP_EVENT_INCIDENTAL = 1u << 13, /* a call that does not keep its parent from being folded */
 };
 
+/* Scopes of events, by the reference's numbers; there are others. */
+enum tp_event_scope {
+    TP_SCOPE_FUNCTION = 0,
+    TP_SCOPE_BACKWARD = 1,
+    TP_SCOPE_USER = 7, /* a range of the user's */
+};
+
 /* The numbers that an event stores. Times are microseconds, memory bytes. */
 enum tp_event_number {
     TP_EVENT_START,

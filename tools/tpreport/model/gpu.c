@@ -2,10 +2,10 @@
 #include "model/gpu.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/trace_rows.h"
 #include "model/work.h"
 
 enum kind { COMPUTE, COPY, SET, KINDS };
@@ -36,11 +36,6 @@ void tp_gpu_fini(struct tp_gpu_report *report)
 
 /* ---- the list's work ---- */
 
-static int64_t whole_ns(const struct tp_function_event *event, enum tp_event_number number)
-{
-    return llround(tp_number_to_double(tp_event_get(event, number)) * 1000.0);
-}
-
 static bool is_work(const struct tp_event_list *list, const struct tp_function_event *event,
                     enum kind *ret_kind)
 {
@@ -70,8 +65,8 @@ static size_t collect(const struct tp_event_list *list, struct item *items)
         const struct tp_function_event *event = &list->events[i];
         if (!is_work(list, event, &kind))
             continue;
-        struct item item = {.start_ns = whole_ns(event, TP_EVENT_START),
-                            .end_ns = whole_ns(event, TP_EVENT_END),
+        struct item item = {.start_ns = tp_trace_event_ns(event, TP_EVENT_START),
+                            .end_ns = tp_trace_event_ns(event, TP_EVENT_END),
                             .stream = event->device_resource_id,
                             .event = i,
                             .device = event->device_index,

@@ -39,7 +39,6 @@ struct tp_gpu_device {
 struct tp_gpu_report {
     struct tp_gpu_device *devices; /* by node, kind and number */
     size_t count;
-    int64_t elapsed_ns;              /* of the run; 0 unknown */
     struct tp_device_memory *memory; /* borrowed; NULL none */
 };
 

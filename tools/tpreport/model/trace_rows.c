@@ -42,12 +42,12 @@ static int compare_rows(const struct tp_event_list *list, uint32_t i, uint32_t j
 
 static int64_t start_of(const struct tp_event_list *list, uint32_t i)
 {
-    return tp_trace_ns(tp_event_get(&list->events[i], TP_EVENT_START));
+    return tp_trace_event_ns(&list->events[i], TP_EVENT_START);
 }
 
 static int64_t end_of(const struct tp_event_list *list, uint32_t i)
 {
-    return tp_trace_ns(tp_event_get(&list->events[i], TP_EVENT_END));
+    return tp_trace_event_ns(&list->events[i], TP_EVENT_END);
 }
 
 static int compare_places(const void *a, const void *b, void *context)

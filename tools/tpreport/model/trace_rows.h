@@ -34,4 +34,11 @@ int64_t tp_trace_tid(const struct tp_function_event *event);
 /** tp_trace_ns - microseconds as whole nanoseconds; 0 beyond 285 years */
 int64_t tp_trace_ns(struct tp_number us);
 
+/** tp_trace_event_ns - likewise, one of an event's times */
+static inline int64_t tp_trace_event_ns(const struct tp_function_event *event,
+                                        enum tp_event_number number)
+{
+    return tp_trace_ns(tp_event_get(event, number));
+}
+
 #endif

@@ -246,8 +246,6 @@ static int fold(struct tp_event_list *list, uint32_t first)
 
 /* ---- backward stacks ---- */
 
-enum { SCOPE_BACKWARD = 1 };
-
 /* First stack of a (sequence number, thread); open addressing. */
 struct forward_stacks {
     struct forward_stack {
@@ -293,7 +291,7 @@ static uint32_t find_backward(const struct tp_event_list *list, uint32_t first, 
     uint32_t at = index, answer = TP_NO_EVENT;
 
     while (at != TP_NO_EVENT && known[at - first] == NOT_YET &&
-           list->events[at].scope != SCOPE_BACKWARD)
+           list->events[at].scope != TP_SCOPE_BACKWARD)
         at = list->events[at].parent;
     if (at != TP_NO_EVENT)
         answer = known[at - first] == NOT_YET ? at : known[at - first];
@@ -348,7 +346,8 @@ static int join_stacks(struct tp_event_list *list, uint32_t first, uint32_t *bac
 static bool has_backward(const struct tp_event_list *list, uint32_t first)
 {
     for (uint32_t i = first; i < list->count; i++) {
-        if (list->events[i].scope == SCOPE_BACKWARD && !(list->events[i].flags & TP_EVENT_FOLDED))
+        if (list->events[i].scope == TP_SCOPE_BACKWARD &&
+            !(list->events[i].flags & TP_EVENT_FOLDED))
             return true;
     }
     return false;

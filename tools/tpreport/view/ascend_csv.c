@@ -169,7 +169,7 @@ static int write_work(struct ascend *a, const struct tp_report *report,
 {
     a->report = report;
     a->line = (struct tp_csv_line){.output = output, .end = "\n"};
-    a->left = options->row_limit_given ? options->row_limit : -1;
+    a->left = tp_view_row_limit(options, -1);
     if (a->sink.take == take_operator)
         put_operator_head(a);
     int result = report->work->read(report->work, &a->sink, diag);

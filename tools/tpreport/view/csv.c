@@ -80,7 +80,7 @@ int tp_csv_write_rows(const struct tp_report *report, const struct tp_view_optio
                       struct tp_output *output, struct tp_diag *diag)
 {
     struct csv csv = {.line = {.output = output, .end = "\r\n"}};
-    int64_t printed = 0, limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t printed = 0, limit = tp_view_row_limit(options, -1);
     bool events = tp_report_shows_events(report);
     struct tp_average scratch;
     const struct tp_average *row;

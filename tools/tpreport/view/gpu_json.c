@@ -131,7 +131,7 @@ int tp_gpu_write_json(const struct tp_report *report, const struct tp_view_optio
                       struct tp_output *output, struct tp_diag *diag)
 {
     const struct tp_gpu_report *gpu = report->gpu;
-    int64_t limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t limit = tp_view_row_limit(options, -1);
     struct tp_buffer out = {0};
 
     (void)diag;
@@ -217,7 +217,7 @@ int tp_gpu_write_csv(const struct tp_report *report, const struct tp_view_option
                      struct tp_output *output, struct tp_diag *diag)
 {
     const struct tp_gpu_report *gpu = report->gpu;
-    int64_t limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t limit = tp_view_row_limit(options, -1);
     struct tp_csv_line line = {.output = output, .end = "\r\n"};
 
     (void)diag;

@@ -83,7 +83,7 @@ static void put_gaps(struct gpu_text *t, const struct tp_gpu_device *device)
 static void put_longest(struct gpu_text *t, const struct tp_gpu_device *device)
 {
     const struct tp_event_list *list = t->report->list;
-    int64_t limit = t->options->row_limit_given ? t->options->row_limit : DEFAULT_ROWS;
+    int64_t limit = tp_view_row_limit(t->options, DEFAULT_ROWS);
 
     if (device->gap_count && limit)
         tp_buffer_string(&t->out,

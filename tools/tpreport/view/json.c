@@ -250,7 +250,7 @@ static int write_events(const struct tp_report *report, const struct tp_view_opt
                         struct tp_output *output, struct tp_diag *diag)
 {
     struct json json = {.output = output};
-    int64_t printed = 0, limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t printed = 0, limit = tp_view_row_limit(options, -1);
     const struct tp_average *row;
     struct tp_average scratch;
     uint32_t *positions;
@@ -274,7 +274,7 @@ int tp_json_write_rows(const struct tp_report *report, const struct tp_view_opti
                        struct tp_output *output, struct tp_diag *diag)
 {
     struct json json = {.output = output};
-    int64_t printed = 0, limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t printed = 0, limit = tp_view_row_limit(options, -1);
     struct tp_average scratch;
     const struct tp_average *row;
 

@@ -76,7 +76,7 @@ int tp_kernels_write_csv(const struct tp_report *report, const struct tp_view_op
                          struct tp_output *output, struct tp_diag *diag)
 {
     const struct tp_kernel_rows *rows = tp_kernel_report_rows(report->kernels);
-    int64_t limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t limit = tp_view_row_limit(options, -1);
     struct tp_csv_line line = {.output = output, .end = "\r\n"};
 
     (void)diag;
@@ -125,7 +125,7 @@ static int write_nsys(const struct tp_report *report, const struct tp_view_optio
                       struct tp_output *output, const char *header)
 {
     const struct tp_kernel_rows *rows = tp_kernel_report_rows(report->kernels);
-    int64_t limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t limit = tp_view_row_limit(options, -1);
     struct tp_csv_line line = {.output = output, .end = "\n"};
 
     tp_output_bytes(output, header, strlen(header));

@@ -140,7 +140,7 @@ int tp_kernels_write_json(const struct tp_report *report, const struct tp_view_o
                           struct tp_output *output, struct tp_diag *diag)
 {
     const struct tp_kernel_rows *rows = tp_kernel_report_rows(report->kernels);
-    int64_t limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t limit = tp_view_row_limit(options, -1);
     struct tp_buffer line = {0};
 
     (void)diag;

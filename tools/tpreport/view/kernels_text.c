@@ -149,7 +149,7 @@ static void put_header(struct kernels_text *t)
 static void put_table(struct kernels_text *t)
 {
     const struct tp_kernel_rows *rows = tp_kernel_report_rows(t->report->kernels);
-    int64_t limit = t->options->row_limit_given ? t->options->row_limit : DEFAULT_ROWS;
+    int64_t limit = tp_view_row_limit(t->options, DEFAULT_ROWS);
     uint32_t count = limit < 0 || limit > rows->count ? rows->count : (uint32_t)limit;
 
     choose_widths(t);
@@ -266,7 +266,7 @@ static void put_skipped(struct kernels_text *t)
 static void put_launches(struct kernels_text *t)
 {
     const struct tp_kernel_rows *rows = &t->report->kernels->kernels->launches;
-    int64_t limit = t->options->row_limit_given ? t->options->row_limit : DEFAULT_ROWS;
+    int64_t limit = tp_view_row_limit(t->options, DEFAULT_ROWS);
 
     if (rows->count)
         tp_buffer_string(&t->out, "Launches of kernels whose time is not known:\n");

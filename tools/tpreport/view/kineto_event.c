@@ -11,8 +11,6 @@
 #include "model/work.h"
 #include "view/format.h"
 
-enum { SCOPE_USER = 7 };
-
 enum kind { OPERATOR, ANNOTATION, PYTHON, CALL, DEVICE, DEVICE_ANNOTATION };
 
 struct category {
@@ -465,8 +463,8 @@ static void put_own(struct tp_kineto_writer *w, uint32_t index, const struct tol
         put_own_integer(w, &first, "parent", w->positions[event->parent], -1);
     put_own_lists(w, &first, event, told);
     int64_t shift = tp_kineto_shift(w, tp_kineto_source_of(w, index));
-    int64_t start_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_START));
-    int64_t end_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_END));
+    int64_t start_ns = tp_trace_event_ns(event, TP_EVENT_START);
+    int64_t end_ns = tp_trace_event_ns(event, TP_EVENT_END);
     put_own_time(w, &first, "start_us", tp_event_get(event, TP_EVENT_START), start_ns, shift);
     put_own_time(w, &first, "end_us", tp_event_get(event, TP_EVENT_END),
                  end_ns < start_ns ? start_ns : end_ns, shift);
@@ -500,7 +498,7 @@ static void begin_told(const struct tp_kineto_writer *w, struct told *told, uint
     if (category->kind == ANNOTATION || category->kind == DEVICE_ANNOTATION)
         t->flags |= TP_EVENT_USER_ANNOTATION;
     if (category->kind == ANNOTATION)
-        t->scope = SCOPE_USER;
+        t->scope = TP_SCOPE_USER;
     if (category->kind == PYTHON)
         t->flags |= TP_EVENT_PYTHON_FUNCTION;
 }
@@ -520,8 +518,8 @@ void tp_kineto_event(struct tp_kineto_writer *w, uint32_t index)
     uint32_t name = event->trace_name != TP_STRING_NONE ? event->trace_name : event->name;
     bool shown = is_shown(w, event);
     struct told told = {.is_first = true};
-    int64_t start_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_START));
-    int64_t end_ns = tp_trace_ns(tp_event_get(event, TP_EVENT_END));
+    int64_t start_ns = tp_trace_event_ns(event, TP_EVENT_START);
+    int64_t end_ns = tp_trace_event_ns(event, TP_EVENT_END);
     int64_t shift = tp_kineto_shift(w, tp_kineto_source_of(w, index));
 
     if (!shown)

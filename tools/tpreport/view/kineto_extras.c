@@ -17,8 +17,7 @@ static void put_end(struct tp_kineto_writer *w, const char *phase, const char *c
     tp_buffer_format(&w->line, "\"id\": %zu, ", id);
     tp_kineto_place(w, event);
     tp_buffer_string(&w->line, "\"ts\": ");
-    tp_kineto_time(&w->line,
-                   tp_trace_ns(tp_event_get(&w->list->events[event], TP_EVENT_START)) + shift);
+    tp_kineto_time(&w->line, tp_trace_event_ns(&w->list->events[event], TP_EVENT_START) + shift);
     tp_buffer_format(&w->line, ", \"cat\": \"%s\", \"name\": \"%s\"%s", category, category,
                      *phase == 'f' ? ", \"bp\": \"e\"" : "");
     tp_kineto_end(w);
@@ -113,7 +112,7 @@ static int find_balances(const struct tp_kineto_writer *w, struct balances *bala
             continue;
         for (int device = 0; device < 2 && !result; device++) {
             struct balance balance = {
-                .ns = tp_trace_ns(tp_event_get(event, TP_EVENT_END)),
+                .ns = tp_trace_event_ns(event, TP_EVENT_END),
                 .bytes = self_bytes(list, i, device ? TP_EVENT_DEVICE_MEMORY : TP_EVENT_CPU_MEMORY),
                 .event = i,
                 .pid = list->details[i].pid,

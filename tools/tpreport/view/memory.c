@@ -115,16 +115,14 @@ int tp_memory_write_json(const struct tp_report *report, const struct tp_view_op
     static const char *const lists[TP_ALLOC_GROUPS] = {"ranges", "stacks", "threads"};
     const struct tp_alloc_report *memory = report->memory;
     const struct tp_alloc_profile *p = memory->profile;
+    int64_t limit = tp_view_row_limit(options, -1);
     struct tp_buffer out = {0};
 
     (void)diag;
     put_head(&out, p);
     for (unsigned g = 0; g < TP_ALLOC_GROUPS; g++) {
         tp_buffer_format(&out, ",\n\"%s\": [", lists[g]);
-        for (size_t i = 0; i < memory->row_count[g]; i++) {
-            if (options->row_limit_given && options->row_limit >= 0 &&
-                i >= (uint64_t)options->row_limit)
-                break;
+        for (size_t i = 0; i < memory->row_count[g] && (int64_t)i != limit; i++) {
             tp_buffer_format(&out, "%s\n{\"%s\": ", i ? "," : "", group_names[g]);
             put_key(&out, report, g, memory->rows[g][i].key);
             tp_buffer_string(&out, ", ");
@@ -195,6 +193,7 @@ int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_opt
                                           "temporary",
                                           "allocated_bytes_error95",
                                           "suspect"};
+    int64_t limit = tp_view_row_limit(options, -1);
     struct tp_csv_line line = {.output = output, .end = "\r\n"};
 
     (void)diag;
@@ -202,10 +201,7 @@ int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_opt
         tp_csv_line_text(&line, columns[i]);
     tp_csv_line_end(&line);
     for (unsigned g = 0; g < TP_ALLOC_GROUPS; g++) {
-        for (size_t i = 0; i < report->memory->row_count[g]; i++) {
-            if (options->row_limit_given && options->row_limit >= 0 &&
-                i >= (uint64_t)options->row_limit)
-                break;
+        for (size_t i = 0; i < report->memory->row_count[g] && (int64_t)i != limit; i++) {
             put_csv_row(&line, report, g, &report->memory->rows[g][i]);
         }
     }

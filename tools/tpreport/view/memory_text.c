@@ -88,7 +88,7 @@ static void put_stack(struct tp_buffer *out, const struct tp_report *report, uin
 
 static size_t shown_rows(const struct tp_view_options *options, size_t count)
 {
-    int64_t limit = options->row_limit_given ? options->row_limit : ROWS_USUALLY;
+    int64_t limit = tp_view_row_limit(options, ROWS_USUALLY);
 
     return limit < 0 || (uint64_t)limit > count ? count : (size_t)limit;
 }

@@ -231,8 +231,8 @@ static void put_times(struct pprof *p)
 
     for (uint32_t i = tp_event_list_next(list, 0); i < list->count;
          i = tp_event_list_next(list, i + 1)) {
-        int64_t start = tp_trace_ns(tp_event_get(&list->events[i], TP_EVENT_START));
-        int64_t end = tp_trace_ns(tp_event_get(&list->events[i], TP_EVENT_END));
+        int64_t start = tp_trace_event_ns(&list->events[i], TP_EVENT_START);
+        int64_t end = tp_trace_event_ns(&list->events[i], TP_EVENT_END);
         first = start < first ? start : first;
         last = end > last ? end : last;
     }

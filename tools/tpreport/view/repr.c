@@ -111,7 +111,7 @@ int tp_repr_write(const struct tp_report *report, const struct tp_view_options *
                   struct tp_output *output, struct tp_diag *diag)
 {
     struct tp_buffer line = {0};
-    int64_t printed = 0, limit = options->row_limit_given ? options->row_limit : -1;
+    int64_t printed = 0, limit = tp_view_row_limit(options, -1);
     struct tp_average scratch;
     const struct tp_average *row;
 

@@ -444,7 +444,7 @@ static void put_row(struct table *t, const struct tp_average *row)
 
 static void put_rows(struct table *t)
 {
-    int64_t printed = 0, limit = t->options->row_limit_given ? t->options->row_limit : DEFAULT_ROWS;
+    int64_t printed = 0, limit = tp_view_row_limit(t->options, DEFAULT_ROWS);
     const struct tp_average *row;
     struct tp_average scratch;
 

@@ -37,6 +37,12 @@ struct tp_view_options {
     enum tp_measure metric; /* of stacks */
 };
 
+/** tp_view_row_limit - rows to print, below 0 for all; @usually where nothing is said */
+static inline int64_t tp_view_row_limit(const struct tp_view_options *options, int64_t usually)
+{
+    return options->row_limit_given ? options->row_limit : usually;
+}
+
 /**
  * A format: how one subject is written. Everything in @report is read only.
  * Context: offline, one thread. Return: 0, or a negative result explained in @diag; failures of

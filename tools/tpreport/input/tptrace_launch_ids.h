@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * What has come of each correlation id: where it stands in the tree of launches, or what waits for
+ * that. Kept for a million ids, and longer for those for which something may still come. */
+#ifndef TP_INPUT_TPTRACE_LAUNCH_IDS_H
+#define TP_INPUT_TPTRACE_LAUNCH_IDS_H
+
+#include "model/launch_tree.h"
+
+struct tptrace_wait_queue {
+    struct tptrace_wait *first, *last;
+    size_t count;
+};
+
+/* What has come of one id that has no place yet; or a call without an id, in a queue alone. */
+struct tptrace_wait {
+    const struct tp_stream_name *name; /* of the call */
+    int64_t start_ns, end_ns;
+    int64_t device_ns, memory, memory_ns;
+    uint64_t works, memories;
+    struct tptrace_wait_queue *queue; /* that it is in; NULL none */
+    struct tptrace_wait *previous, *next;
+    uint32_t correlation, tid;
+    bool has_call;
+};
+
+enum tptrace_id_state {
+    TPTRACE_ID_FREE,
+    TPTRACE_ID_WAITING,
+    TPTRACE_ID_PLACED,
+    TPTRACE_ID_ALIAS,
+};
+
+enum { TPTRACE_ID_SAW_CALL = 1, TPTRACE_ID_SAW_WORK = 2, TPTRACE_ID_LAUNCHES = 4 };
+
+struct tptrace_launch_entry {
+    union {
+        struct tptrace_wait *wait;
+        struct tp_launch_node *node; /* a reference */
+        uint64_t alias;              /* the id that it goes by */
+    };
+    uint8_t state, seen;
+};
+
+#define TPTRACE_ID_PAGES 1024u /* ids are kept for so many pages */
+#define TPTRACE_ID_SLOTS (UINT32_C(1) << 16)
+
+struct tptrace_launch_ids {
+    struct tp_launch_tree *tree; /* borrowed */
+    struct tptrace_id_page *pages[TPTRACE_ID_PAGES];
+    struct tptrace_straggler *stragglers[TPTRACE_ID_SLOTS];
+    size_t straggler_count;
+    struct tptrace_wait *spare;
+    struct tptrace_wait given_up; /* sums of ids for which there was no more room */
+    uint64_t seed;                /* of hashes */
+};
+
+/**
+ * tptrace_launch_ids_init - @ids: zeroed; @tree: whose nodes entries refer to
+ * tptrace_launch_ids_reset - forget all ids; references are dropped, not given up: the tree goes
+ *   with them. Waits in a queue are the queue's.
+ * tptrace_launch_ids_fini - after a reset
+ */
+void tptrace_launch_ids_init(struct tptrace_launch_ids *ids, struct tp_launch_tree *tree);
+void tptrace_launch_ids_reset(struct tptrace_launch_ids *ids);
+void tptrace_launch_ids_fini(struct tptrace_launch_ids *ids);
+
+/** tptrace_launch_ids_find - the entry of an id, made if it is new; NULL without memory */
+struct tptrace_launch_entry *tptrace_launch_ids_find(struct tptrace_launch_ids *ids,
+                                                     uint32_t correlation);
+
+/** tptrace_launch_ids_follow - ... or of the id that it goes by */
+struct tptrace_launch_entry *tptrace_launch_ids_follow(struct tptrace_launch_ids *ids,
+                                                       uint32_t correlation);
+
+/** tptrace_launch_ids_wait - of an entry that is free or waits; NULL without memory */
+struct tptrace_wait *tptrace_launch_ids_wait(struct tptrace_launch_ids *ids,
+                                             struct tptrace_launch_entry *entry,
+                                             uint32_t correlation);
+
+/** tptrace_launch_ids_forget - free an entry; not for one that waits outside of all queues */
+void tptrace_launch_ids_forget(struct tptrace_launch_ids *ids, struct tptrace_launch_entry *entry);
+
+/** tptrace_launch_ids_each - every entry there is room for. Return: 0 or what @visit returned. */
+int tptrace_launch_ids_each(struct tptrace_launch_ids *ids,
+                            int (*visit)(void *context, struct tptrace_launch_entry *entry),
+                            void *context);
+
+/** tptrace_wait_new - NULL without memory; tptrace_wait_free - leaves its queue as well */
+struct tptrace_wait *tptrace_wait_new(struct tptrace_launch_ids *ids, uint32_t correlation);
+void tptrace_wait_free(struct tptrace_launch_ids *ids, struct tptrace_wait *wait);
+
+/** tptrace_wait_join, _leave - a queue, at its end; it leaves none, too */
+void tptrace_wait_join(struct tptrace_wait *wait, struct tptrace_wait_queue *queue);
+void tptrace_wait_leave(struct tptrace_wait *wait);
+
+#endif
