@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ids of what launches have in common. A cache line holds a key and the id of its name, between two
- * counters that a writer changes: a reader who sees them differ goes the long way. A name's id
- * holds in one process only: the owner in the key tells a forked child's from its parent's.
+ * Ids of what launches have in common. A cache line holds a key and the id of its name: a reader
+ * whom a writer disturbs goes the long way. A name's id holds in one process only: the owner in the
+ * key tells a forked child's from its parent's.
  */
 #include "source/cuda/cuda.h"
 
@@ -10,12 +10,13 @@
 #include "base/text.h"
 #include "intern.h"
 #include "record.h"
+#include "seqlock.h"
 
 #define GEOMETRIES 1024u
 #define GEOMETRY_NAMES_MAX 200000u /* later ones stay unknown: kernels want names, too */
 
 struct geometry_line {
-    _Atomic uint32_t writing; /* odd while somebody writes */
+    _Atomic uint32_t number; /* seqlock.h */
     uint32_t owner, id;
     struct tp_cuda_geometry key;
 } __attribute__((aligned(64)));
@@ -54,26 +55,22 @@ static uint32_t geometry_hash(const struct tp_cuda_geometry *g)
 uint32_t tp_cuda_geometry_id(const struct tp_cuda_geometry *geometry)
 {
     struct geometry_line *line = &geometries[geometry_hash(geometry)];
-    uint32_t owner = tp_names_owner();
-    uint32_t before = atomic_load_explicit(&line->writing, memory_order_acquire);
+    uint32_t before, id;
 
-    if (tp_likely(!(before & 1) && line->owner == owner &&
+    if (tp_likely(tp_seq_read_begin(&line->number, &before) && line->owner == tp_names_owner() &&
                   !memcmp(&line->key, geometry, sizeof(*geometry)))) {
-        uint32_t id = line->id;
-        atomic_thread_fence(memory_order_acquire);
-        if (tp_likely(atomic_load_explicit(&line->writing, memory_order_relaxed) == before))
+        id = line->id;
+        if (tp_likely(tp_seq_read_end(&line->number, before)))
             return id;
     }
-    uint32_t id = make_geometry(geometry);
-    owner = tp_names_owner();
-    if (id < TP_NAME_FIRST || before & 1 ||
-        !atomic_compare_exchange_strong(&line->writing, &before, before + 1))
+    id = make_geometry(geometry);
+    if (id < TP_NAME_FIRST || !tp_seq_write_begin(&line->number, before))
         return id;
     atomic_fetch_add_explicit(&geometry_names, 1, memory_order_relaxed);
-    line->owner = owner;
+    line->owner = tp_names_owner();
     line->id = id;
     line->key = *geometry;
-    atomic_store_explicit(&line->writing, before + 2, memory_order_release);
+    tp_seq_write_end(&line->number, before);
     return id;
 }
 

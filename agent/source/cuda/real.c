@@ -15,6 +15,7 @@
 #include "agent.h"
 #include "base/text.h"
 #include "mapped.h"
+#include "seqlock.h"
 #include "source/cuda/cuda.h"
 
 #define CALLERS 64u
@@ -22,8 +23,8 @@
 #define SONAME_BYTES 64u
 
 struct caller {
-    _Atomic uint32_t writing; /* odd while somebody writes */
-    uint32_t runtime;         /* index into handles, + 1; 0: nobody */
+    _Atomic uint32_t number; /* seqlock.h */
+    uint32_t runtime;        /* index into handles, + 1; 0: nobody */
     const void *object;
     char name[NAME_BYTES];
 };
@@ -181,17 +182,18 @@ static void remember(enum tp_cuda_library library, const struct search *search, 
 {
     struct object object = object_at(search->address);
     struct caller *caller = line_of(library, &object);
-    uint32_t even = atomic_load(&caller->writing) & ~1u;
     struct tp_text text;
+    uint32_t before;
 
     if (!search->found || !object.identity || strlen(object.name) >= NAME_BYTES ||
-        !atomic_compare_exchange_strong(&caller->writing, &even, even + 1))
+        !tp_seq_read_begin(&caller->number, &before) ||
+        !tp_seq_write_begin(&caller->number, before))
         return;
     caller->runtime = runtime;
     caller->object = object.identity;
     tp_text_init(&text, caller->name, sizeof(caller->name));
     tp_text_string(&text, object.name);
-    atomic_store_explicit(&caller->writing, even + 2, memory_order_release);
+    tp_seq_write_end(&caller->number, before);
 }
 
 /* Index + 1 of the runtime of a caller; 0: no library. */
@@ -212,14 +214,13 @@ static inline uint32_t runtime_of(enum tp_cuda_library library, uintptr_t addres
 {
     struct object object = object_at(address);
     const struct caller *caller = line_of(library, &object);
-    uint32_t before = atomic_load_explicit(&caller->writing, memory_order_acquire);
+    uint32_t before;
 
-    if (!object.identity || !before || before & 1 || caller->object != object.identity ||
-        strcmp(caller->name, object.name))
+    if (!object.identity || !tp_seq_read_begin(&caller->number, &before) ||
+        caller->object != object.identity || strcmp(caller->name, object.name))
         return 0;
     uint32_t runtime = caller->runtime;
-    atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&caller->writing, memory_order_relaxed) == before ? runtime : 0;
+    return tp_seq_read_end(&caller->number, before) ? runtime : 0;
 }
 
 void *tp_cuda_real_find(struct tp_cuda_real *real, const void *caller)
