@@ -183,15 +183,6 @@ static void set_graph(struct tptrace_activity *a, const uint64_t *record)
     a->graph = (uint32_t)record[9];
 }
 
-static uint16_t device_of_context(const struct tptrace_meta_cuda *meta, uint32_t context)
-{
-    for (size_t i = meta->context_count; i-- > 0;) {
-        if (meta->contexts[i].context == context)
-            return (uint16_t)meta->contexts[i].device;
-    }
-    return 0;
-}
-
 void tptrace_activity_read(struct tptrace_activity *a, const uint64_t *record,
                            const struct tptrace_cuda_clock *clock,
                            struct tptrace_cuda_cursor *cursor, struct tptrace_names *names,
@@ -238,7 +229,7 @@ void tptrace_activity_read(struct tptrace_activity *a, const uint64_t *record,
         a->has_stream = (uint32_t)record[7] != 0;
         a->stream = (uint32_t)record[7] - a->has_stream;
         a->context = (uint32_t)(record[7] >> 32);
-        a->device = device_of_context(meta, a->context);
+        a->device = (uint16_t)tptrace_cuda_device_of(meta, a->context);
         return;
     default: /* CUDA_OVERHEAD */
         a->name = make_name(made, names, kind, argument);

@@ -162,16 +162,14 @@ static struct tp_launch_node *node_here(struct tptrace_launches *l, const struct
     return tp_stream_top(stream, &range, &note) ? noted(l, range, note) : &l->tree.root;
 }
 
-int tptrace_launches_place(struct tptrace_launches *l, const struct tptrace_source *source,
-                           struct tp_stream *stream, uint32_t correlation,
-                           const struct tptrace_launch_sink *sink)
+int tptrace_launches_place(struct tptrace_launches *l, struct tp_stream *stream,
+                           uint32_t correlation, const struct tptrace_launch_sink *sink)
 {
     struct tp_launch_node *node = node_here(l, stream);
     struct tptrace_launch_entry *entry =
         node ? tptrace_launch_ids_find(&l->ids, correlation) : NULL;
     int error = 0;
 
-    (void)source;
     if (!entry)
         return -ENOMEM;
     if (entry->state == TPTRACE_ID_PLACED)
@@ -545,13 +543,12 @@ static int measure(struct tptrace_launches *l, const struct tptrace_cuda_memory 
     return 0;
 }
 
-int tptrace_launches_memory(struct tptrace_launches *l, const struct tptrace_source *source,
-                            const struct tptrace_cuda_memory *memory, int64_t ns,
-                            struct tp_stream *stream, const struct tptrace_launch_sink *sink)
+int tptrace_launches_memory(struct tptrace_launches *l, const struct tptrace_cuda_memory *memory,
+                            int64_t ns, struct tp_stream *stream,
+                            const struct tptrace_launch_sink *sink)
 {
     int64_t bytes;
 
-    (void)source;
     if (!memory->is_device)
         return 0;
     int error = measure(l, memory, ns, &bytes);
@@ -593,13 +590,12 @@ void tptrace_launches_ended(struct tptrace_launches *l, const struct tptrace_sou
         thread->first_ns = range->start_ns;
 }
 
-void tptrace_launches_folded(struct tptrace_launches *l, const struct tptrace_source *source,
+void tptrace_launches_folded(const struct tptrace_source *source,
                              const struct tp_stream_range *range,
                              const struct tp_stream_range *parent)
 {
     struct thread *thread = *source->note;
 
-    (void)l;
     if (thread)
         tptrace_history_fold(&thread->history, range->sequence, parent->sequence);
 }

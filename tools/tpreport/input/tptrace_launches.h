@@ -34,9 +34,8 @@ void tptrace_launches_destroy(struct tptrace_launches *launches);
  */
 
 /** tptrace_launches_place - the thread enters a call */
-int tptrace_launches_place(struct tptrace_launches *launches, const struct tptrace_source *source,
-                           struct tp_stream *stream, uint32_t correlation,
-                           const struct tptrace_launch_sink *sink);
+int tptrace_launches_place(struct tptrace_launches *launches, struct tp_stream *stream,
+                           uint32_t correlation, const struct tptrace_launch_sink *sink);
 
 /** tptrace_launches_call - a call of the API; not kept */
 int tptrace_launches_call(struct tptrace_launches *launches, const struct tptrace_activity *call,
@@ -50,14 +49,14 @@ void tptrace_launches_other(struct tptrace_launches *launches,
                             const struct tptrace_activity *activity);
 
 /** tptrace_launches_memory - memory of a device; @ns: when */
-int tptrace_launches_memory(struct tptrace_launches *launches, const struct tptrace_source *source,
+int tptrace_launches_memory(struct tptrace_launches *launches,
                             const struct tptrace_cuda_memory *memory, int64_t ns,
                             struct tp_stream *stream, const struct tptrace_launch_sink *sink);
 
 /* What becomes of ranges; for a consumer's watcher. */
 void tptrace_launches_ended(struct tptrace_launches *launches, const struct tptrace_source *source,
                             const struct tp_stream_range *range);
-void tptrace_launches_folded(struct tptrace_launches *launches, const struct tptrace_source *source,
+void tptrace_launches_folded(const struct tptrace_source *source,
                              const struct tp_stream_range *range,
                              const struct tp_stream_range *parent);
 int tptrace_launches_merge(struct tptrace_launches *launches, const struct tp_stream_range *into,

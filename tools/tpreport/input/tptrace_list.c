@@ -10,7 +10,6 @@
 #include "input/tptrace_list.h"
 #include "model/device_memory.h"
 #include "model/function_event.h"
-#include "model/geometry.h"
 
 struct tptrace_list *tptrace_list_create(enum tp_by by)
 {
@@ -398,19 +397,15 @@ static void set_flags(struct tp_function_event *event, const struct tptrace_work
 /* The occupancy of a launch, of the device's limits as far as they are known. */
 static int append_launch(const struct making *m, const struct tptrace_work_item *work)
 {
-    const struct tptrace_cuda_device *device = tptrace_cuda_find_device(
-        &m->run->members[work->user].process.meta.cuda, work->activity.device);
     const struct tp_string *json = tp_strings_get(m->events->strings, work->geometry);
-    struct tp_device_limits limits;
     struct tp_occupancy occupancy;
     struct tp_geometry geometry;
     float percent = -1;
 
     if (work->geometry == TP_STRING_NONE)
         return 0;
-    if (device && tp_geometry_parse(&geometry, json->bytes, json->size) &&
-        tp_device_limits_find(&limits, device->major, device->minor, device->sms) &&
-        tp_occupancy_estimate(&geometry, &limits, &occupancy))
+    if (tp_geometry_parse(&geometry, json->bytes, json->size) &&
+        tptrace_list_occupancy(m->run, work, &geometry, &occupancy))
         percent = (float)occupancy.percent;
     return tp_event_list_append_launch(m->events, TP_STRING_NONE, work->geometry, percent);
 }

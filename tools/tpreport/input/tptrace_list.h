@@ -6,6 +6,7 @@
 
 #include "input/tptrace.h"
 #include "input/tptrace_cuda.h"
+#include "model/geometry.h"
 
 struct tptrace_item {
     int64_t start_ns, end_ns;
@@ -100,6 +101,10 @@ void tptrace_list_cuda_fini(struct tptrace_list *list);
  * Return: 0 or -ENOMEM.
  */
 int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run);
+
+/** tptrace_list_occupancy - of a kernel's launch. Return: false when too little is known. */
+bool tptrace_list_occupancy(const struct tptrace_run *run, const struct tptrace_work_item *work,
+                            const struct tp_geometry *geometry, struct tp_occupancy *ret);
 
 /**
  * tptrace_list_work_details - the details of the event appended last, which @work became

@@ -120,13 +120,8 @@ static int mark_streams(struct marks *marks, const struct tptrace_meta_cuda *cud
 
     for (size_t i = 0; i < cuda->stream_count && !error; i++) {
         const struct tptrace_cuda_stream *stream = &cuda->streams[i];
-        uint32_t device = 0;
-        for (size_t k = 0; k < cuda->context_count; k++) {
-            if (cuda->contexts[k].context == stream->context)
-                device = cuda->contexts[k].device;
-        }
         snprintf(text, sizeof(text), "stream %u", stream->stream);
-        error = put_number(marks, device, &marks->pid);
+        error = put_number(marks, tptrace_cuda_device_of(cuda, stream->context), &marks->pid);
         if (!error)
             error = add_mark(marks, "thread_name", stream->stream, "name", text);
     }

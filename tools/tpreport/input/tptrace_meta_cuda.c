@@ -238,6 +238,15 @@ const struct tptrace_cuda_device *tptrace_cuda_find_device(const struct tptrace_
     return NULL;
 }
 
+uint32_t tptrace_cuda_device_of(const struct tptrace_meta_cuda *cuda, uint32_t context)
+{
+    for (size_t i = cuda->context_count; i-- > 0;) { /* the last one counts */
+        if (cuda->contexts[i].context == context)
+            return cuda->contexts[i].device;
+    }
+    return 0;
+}
+
 bool tptrace_cuda_is(const struct tptrace_meta_cuda *cuda, const char *mode)
 {
     return cuda->mode && !strcmp(cuda->mode, mode);

@@ -65,6 +65,9 @@ void tptrace_meta_cuda_fini(struct tptrace_meta_cuda *cuda);
 const struct tptrace_cuda_device *tptrace_cuda_find_device(const struct tptrace_meta_cuda *cuda,
                                                            uint32_t device);
 
+/** tptrace_cuda_device_of - the device of a context; 0 where nothing is said */
+uint32_t tptrace_cuda_device_of(const struct tptrace_meta_cuda *cuda, uint32_t context);
+
 /** tptrace_cuda_is - was CUDA seen in this way? @mode: "cupti", "hooks" */
 bool tptrace_cuda_is(const struct tptrace_meta_cuda *cuda, const char *mode);
 

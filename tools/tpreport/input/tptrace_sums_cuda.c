@@ -90,7 +90,7 @@ static int take_memory(struct tptrace_worker_sums *w, const struct tptrace_sourc
     bool is_here = memory.flags & TPTRACE_MEMORY_HERE || !memory.time;
     int64_t ns = is_here ? tp_clock_ns(&source->process->clock, &w->cursor.process, ticks)
                          : tptrace_cuda_ns(&source->process->cuda_clock, &w->cursor, memory.time);
-    return tptrace_launches_memory(w->all->launches, source, &memory, ns, stream, &w->sink);
+    return tptrace_launches_memory(w->all->launches, &memory, ns, stream, &w->sink);
 }
 
 static int take(void *context, const struct tptrace_source *source, const uint64_t *record,
@@ -105,8 +105,7 @@ static int take(void *context, const struct tptrace_source *source, const uint64
     if (error)
         return error;
     if (kind == TP_EVENT_CUDA_CALL)
-        return tptrace_launches_place(w->all->launches, source, stream, tp_slot_argument(record),
-                                      &w->sink);
+        return tptrace_launches_place(w->all->launches, stream, tp_slot_argument(record), &w->sink);
     if (tptrace_is_activity(kind))
         return take_activity(w, source, record);
     if (kind == TP_EVENT_MEMORY && !tp_stream_innermost(stream))
@@ -148,9 +147,8 @@ static void ended(void *context, const struct tptrace_source *source,
 static void folded(void *context, const struct tptrace_source *source,
                    const struct tp_stream_range *range, const struct tp_stream_range *parent)
 {
-    struct tptrace_worker_sums *w = context;
-
-    tptrace_launches_folded(w->all->launches, source, range, parent);
+    (void)context;
+    tptrace_launches_folded(source, range, parent);
 }
 
 static int merge(void *context, const struct tp_stream_range *into, void **into_note, void *note,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/text.h"
+#include "model/python_text.h"
 
 void tp_format_time(struct tp_buffer *out, struct tp_number us, enum tp_time_unit unit)
 {
@@ -57,6 +58,16 @@ void tp_format_json_number(struct tp_buffer *out, struct tp_number number)
         tp_buffer_string(out, "null");
     else
         tp_format_number(out, number);
+}
+
+void tp_format_json_string(struct tp_buffer *out, const struct tp_strings *strings, uint32_t id)
+{
+    const struct tp_string *string = tp_strings_get(strings, id);
+
+    if (id == TP_STRING_NONE)
+        tp_buffer_string(out, "null");
+    else
+        tp_json_string(out, string->bytes, string->size);
 }
 
 static bool is_control(uint32_t code)

@@ -29,6 +29,9 @@ void tp_format_number(struct tp_buffer *out, struct tp_number number);
 /** tp_format_json_number - raw, null where JSON has no such number */
 void tp_format_json_number(struct tp_buffer *out, struct tp_number number);
 
+/** tp_format_json_string - a string of the pool with its quotes, null for none */
+void tp_format_json_string(struct tp_buffer *out, const struct tp_strings *strings, uint32_t id);
+
 /**
  * tp_format_display - a name for a terminal: control characters but tabs as \n \r \xNN
  * tp_format_display_length - how many code points that gives

@@ -6,19 +6,13 @@
 #include <string.h>
 
 #include "model/gpu.h"
-#include "model/python_text.h"
 #include "view/csv_line.h"
 
 static void put_name(struct tp_buffer *out, const struct tp_report *report, const char *key,
                      uint32_t id)
 {
-    const struct tp_string *name = tp_strings_get(report->strings, id);
-
     tp_buffer_format(out, ", \"%s\": ", key);
-    if (id == TP_STRING_NONE)
-        tp_buffer_string(out, "null");
-    else
-        tp_json_string(out, name->bytes, name->size);
+    tp_format_json_string(out, report->strings, id);
 }
 
 /* The figures of a device by name. */

@@ -54,16 +54,6 @@ static void put_key(struct tp_buffer *out, const char *key, bool first)
     tp_buffer_format(out, "%s\"%s\":", first ? "" : ",", key);
 }
 
-static void put_string(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
-{
-    const struct tp_string *string = tp_strings_get(report->strings, id);
-
-    if (id == TP_STRING_NONE)
-        tp_buffer_string(out, "null");
-    else
-        tp_json_string(out, string->bytes, string->size);
-}
-
 static void put_stack(struct tp_buffer *out, const struct tp_report *report, uint32_t stack,
                       uint32_t count)
 {
@@ -71,7 +61,7 @@ static void put_stack(struct tp_buffer *out, const struct tp_report *report, uin
     for (uint32_t i = 0; i < count; i++) {
         if (i)
             tp_buffer_char(out, ',');
-        put_string(out, report, tp_stacks_frames(report->stacks, stack)[i]);
+        tp_format_json_string(out, report->strings, tp_stacks_frames(report->stacks, stack)[i]);
     }
     tp_buffer_char(out, ']');
 }
@@ -97,7 +87,7 @@ static void put_value(struct tp_buffer *out, const struct tp_report *report, enu
         if (unit == TP_UNIT_SHAPES)
             put_shapes(out, report, value->id);
         else
-            put_string(out, report, value->id);
+            tp_format_json_string(out, report->strings, value->id);
         break;
     case TP_VALUE_TEXT:
         tp_buffer_format(out, "\"%s\"", value->text);
@@ -146,7 +136,7 @@ static void put_settings(struct json *json, const struct tp_report *report)
 
     out->size -= sizeof("\"rows\": [") - 1; /* before the rows */
     tp_buffer_string(out, "\"list\": {\"use_device\": ");
-    put_string(out, report, report->use_device);
+    tp_format_json_string(out, report->strings, report->use_device);
     tp_buffer_format(out, ", \"profile_memory\": %s, \"with_flops\": %s}, \"rows\": [",
                      report->profile_memory ? "true" : "false",
                      report->with_flops ? "true" : "false");
@@ -189,7 +179,7 @@ static void put_named_kernels(struct tp_buffer *out, const struct tp_report *rep
     for (uint32_t i = 0; i < event->kernel_count; i++) {
         const struct tp_kernel *kernel = &report->list->kernels[event->first_kernel + i];
         tp_buffer_string(out, i ? ",{\"name\":" : "{\"name\":");
-        put_string(out, report, kernel->name);
+        tp_format_json_string(out, report->strings, kernel->name);
         tp_buffer_format(out, ",\"device\":%d,\"duration\":", kernel->device);
         tp_format_json_number(out, kernel->duration);
         tp_buffer_char(out, '}');
@@ -205,7 +195,7 @@ static void put_detail_INTEGER(struct tp_buffer *out, const struct tp_report *re
 
 static void put_detail_TEXT(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
 {
-    put_string(out, report, id);
+    tp_format_json_string(out, report->strings, id);
 }
 
 static void put_detail_JSON(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
@@ -321,7 +311,7 @@ static void put_kernels(struct tp_buffer *out, const struct tp_report *report,
     for (uint32_t i = 0; i < event->kernel_count; i++) {
         const struct tp_kernel *kernel = &report->list->kernels[event->first_kernel + i];
         tp_buffer_string(out, i ? ",[" : "[");
-        put_string(out, report, kernel->name);
+        tp_format_json_string(out, report->strings, kernel->name);
         tp_buffer_format(out, ",%d,", kernel->device);
         tp_format_json_number(out, kernel->duration);
         tp_buffer_char(out, ']');
@@ -342,7 +332,7 @@ static void put_node(struct json *json, const struct tp_report *report, uint32_t
 
     begin_row(json, '{');
     tp_buffer_format(out, "\"ix\":%u,\"id\":%lld,\"name\":", index, (long long)event->id);
-    put_string(out, report, event->name);
+    tp_format_json_string(out, report->strings, event->name);
     put_key(out, "parent", false);
     if (event->parent == TP_NO_EVENT)
         tp_buffer_string(out, "null");

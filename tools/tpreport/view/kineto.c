@@ -178,13 +178,14 @@ static void put_marks(struct tp_kineto_writer *w, bool names)
 
 /* ---- names that the input did not say ---- */
 
+/* NULL: of any process, or thread. */
 static bool has_name(const struct tp_kineto_writer *w, const char *kind, const char *pid,
                      const char *tid)
 {
     for (uint32_t i = 0; i < w->trace->mark_count; i++) {
         const struct tp_trace_mark *mark = &w->trace->marks[i];
-        if (mark->phase == 'M' && is_text(w, mark->name, kind) && is_text(w, mark->pid, pid) &&
-            (!tid || is_text(w, mark->tid, tid)))
+        if (mark->phase == 'M' && is_text(w, mark->name, kind) &&
+            (!pid || is_text(w, mark->pid, pid)) && (!tid || is_text(w, mark->tid, tid)))
             return true;
     }
     return false;
@@ -233,29 +234,17 @@ static void put_process_names(struct tp_kineto_writer *w)
         put_process_name(w, w->host_pid, "CPU functions", "CPU");
 }
 
-/* Was it in the trace that this one is made of? Only that has threads of such numbers. */
-static bool has_row_name(const struct tp_kineto_writer *w, const struct tp_trace_row *row)
-{
-    char tid[24];
-
-    snprintf(tid, sizeof(tid), "%lld", (long long)row->tid);
-    for (uint32_t i = 0; i < w->trace->mark_count; i++) {
-        const struct tp_trace_mark *mark = &w->trace->marks[i];
-        if (mark->phase == 'M' && is_text(w, mark->name, "thread_name") &&
-            is_text(w, mark->tid, tid))
-            return true;
-    }
-    return false;
-}
-
 /* The rows of what crosses. */
 static void put_row_names(struct tp_kineto_writer *w)
 {
+    char tid[24];
+
     for (uint32_t i = 0; i < w->rows.count; i++) {
         const struct tp_trace_row *row = &w->rows.items[i];
         const struct tp_function_event *event = &w->list->events[row->event];
-        if (has_row_name(w, row))
-            continue;
+        snprintf(tid, sizeof(tid), "%lld", (long long)row->tid);
+        if (has_name(w, "thread_name", NULL, tid))
+            continue; /* it was in the trace that this one is made of: only that has such numbers */
         tp_kineto_begin(w, "M");
         tp_kineto_place(w, row->event);
         tp_buffer_format(&w->line, "\"args\": {\"name\": \"%s %lld, row %u\"}, ",

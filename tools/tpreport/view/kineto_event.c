@@ -328,10 +328,7 @@ static void put_own_text(struct tp_kineto_writer *w, bool *first, const char *ke
     if (id == told)
         return;
     put_key(w, first, key);
-    if (id == TP_STRING_NONE)
-        tp_buffer_string(&w->line, "null");
-    else
-        tp_kineto_string(w, id);
+    tp_format_json_string(&w->line, w->report->strings, id);
 }
 
 static void put_own_number(struct tp_kineto_writer *w, bool *first, const char *key,

@@ -4,22 +4,11 @@
 #include <math.h>
 
 #include "model/alloc_profile.h"
-#include "model/python_text.h"
 #include "view/csv_line.h"
 #include "view/view.h"
 
 static const char *const group_names[TP_ALLOC_GROUPS] = {
     [TP_ALLOC_BY_RANGE] = "range", [TP_ALLOC_BY_STACK] = "stack", [TP_ALLOC_BY_THREAD] = "thread"};
-
-static void put_string(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
-{
-    const struct tp_string *string = tp_strings_get(report->strings, id);
-
-    if (id == TP_STRING_NONE)
-        tp_buffer_string(out, "null");
-    else
-        tp_json_string(out, string->bytes, string->size);
-}
 
 /* ---- JSON ---- */
 
@@ -49,14 +38,14 @@ static void put_key(struct tp_buffer *out, const struct tp_report *report,
                     enum tp_alloc_group group, uint32_t key)
 {
     if (group != TP_ALLOC_BY_STACK) {
-        put_string(out, report, key);
+        tp_format_json_string(out, report->strings, key);
         return;
     }
     const uint32_t *frames = tp_stacks_frames(report->stacks, key);
     tp_buffer_char(out, '[');
     for (uint32_t i = 0; i < tp_stacks_count(report->stacks, key); i++) {
         tp_buffer_string(out, i ? ", " : "");
-        put_string(out, report, frames[i]);
+        tp_format_json_string(out, report->strings, frames[i]);
     }
     tp_buffer_char(out, ']');
 }
@@ -68,7 +57,7 @@ static void put_counters(struct tp_buffer *out, const struct tp_report *report, 
     for (size_t i = 0; i < table->count; i++) {
         const struct tp_alloc_counters *c = &table->items[i];
         tp_buffer_string(out, i ? ",\n{\"name\": " : "\n{\"name\": ");
-        put_string(out, report, c->name);
+        tp_format_json_string(out, report->strings, c->name);
         tp_buffer_format(out,
                          ", \"calls\": %llu, \"allocations\": %llu, \"allocated_bytes\": %llu, "
                          "\"net_bytes\": %lld, \"self_net_bytes\": %lld}",

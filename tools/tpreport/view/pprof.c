@@ -72,21 +72,22 @@ static int64_t put_string(struct pprof *p, const char *text)
 
 /* ---- parts ---- */
 
-static void put_types(struct pprof *p, enum tp_measure metric)
+/* The next type of samples, of @count in all; the first one is shown first unless one is chosen. */
+static void put_type(struct pprof *p, size_t count, const char *type, const char *unit,
+                     bool is_chosen)
 {
-    Tp__Pprof__ValueType *items = take(p, SAMPLE_TYPES, sizeof(*items));
-    Tp__Pprof__ValueType **list = take(p, SAMPLE_TYPES, sizeof(*list));
+    Tp__Pprof__ValueType *item = take(p, 1, sizeof(*item));
 
-    for (int i = 0; i < SAMPLE_TYPES && !p->failed; i++) {
-        tp__pprof__value_type__init(&items[i]);
-        items[i].type = put_string(p, types[i].type);
-        items[i].unit = put_string(p, types[i].unit);
-        list[i] = &items[i];
-        if (types[i].metric == metric || !i)
-            p->profile.default_sample_type = items[i].type;
-    }
-    p->profile.n_sample_type = SAMPLE_TYPES;
-    p->profile.sample_type = list;
+    if (!p->profile.sample_type)
+        p->profile.sample_type = take(p, count, sizeof(*p->profile.sample_type));
+    if (p->failed)
+        return;
+    tp__pprof__value_type__init(item);
+    item->type = put_string(p, type);
+    item->unit = put_string(p, unit);
+    if (is_chosen || !p->profile.n_sample_type)
+        p->profile.default_sample_type = item->type;
+    p->profile.sample_type[p->profile.n_sample_type++] = item;
 }
 
 /* A function and a location for each name, with its place from 1 as their id. */
@@ -255,7 +256,8 @@ static void put_table(struct pprof *p)
 static void build(struct pprof *p, enum tp_measure metric)
 {
     tp__pprof__profile__init(&p->profile);
-    put_types(p, metric);
+    for (int i = 0; i < SAMPLE_TYPES; i++)
+        put_type(p, SAMPLE_TYPES, types[i].type, types[i].unit, types[i].metric == metric);
     const uint64_t *functions = find_functions(p);
     p->profile.sample = take(p, p->paths->count, sizeof(*p->profile.sample));
     for (uint32_t i = 0; i < p->paths->count && !p->failed; i++) {
@@ -323,23 +325,6 @@ static const struct heap_type {
 
 enum { HEAP_TYPES = sizeof(heap_types) / sizeof(heap_types[0]) };
 
-static void put_heap_types(struct pprof *p, enum tp_alloc_key key)
-{
-    Tp__Pprof__ValueType *items = take(p, HEAP_TYPES, sizeof(*items));
-    Tp__Pprof__ValueType **list = take(p, HEAP_TYPES, sizeof(*list));
-
-    for (int i = 0; i < HEAP_TYPES && !p->failed; i++) {
-        tp__pprof__value_type__init(&items[i]);
-        items[i].type = put_string(p, heap_types[i].type);
-        items[i].unit = put_string(p, heap_types[i].unit);
-        list[i] = &items[i];
-        if (heap_types[i].key == key || !i)
-            p->profile.default_sample_type = items[i].type;
-    }
-    p->profile.n_sample_type = HEAP_TYPES;
-    p->profile.sample_type = list;
-}
-
 /* By string id of the report: a frame's place among the functions, from 1. */
 static const uint64_t *put_frames(struct pprof *p)
 {
@@ -399,7 +384,9 @@ int tp_memory_write_pprof(const struct tp_report *report, const struct tp_view_o
     (void)options;
     if (!result) {
         tp__pprof__profile__init(&p.profile);
-        put_heap_types(&p, memory->key);
+        for (int i = 0; i < HEAP_TYPES; i++)
+            put_type(&p, HEAP_TYPES, heap_types[i].type, heap_types[i].unit,
+                     heap_types[i].key == memory->key);
         const uint64_t *functions = put_frames(&p);
         p.profile.sample = take(&p, count, sizeof(*p.profile.sample));
         for (size_t i = 0; i < count && !p.failed; i++)
