@@ -372,7 +372,7 @@ def test_window():
         tap.equal(len(p.all("api_end")), 4, "ends")
         if way == "cupti":
             tap.equal(counts(p.all("gpu_kernel"), "name"), {"_Z3sumPKfPf": 4}, "kernels")
-        states = [line["state"] for line in p.lines("capture")]
+        states = [line["state"] for line in p.lines("capture") if "state" in line]
         tap.equal(states, ["closed", "open", "closed"], "window")
 
 
