@@ -228,7 +228,10 @@ static void put_plan(struct tp_text *text)
     struct tp_text plan;
 
     tp_text_init(&plan, buffer, sizeof(buffer));
-    tp_capture_by_text(&config->capture, &plan);
+    if (config->capture.by != TP_CAPTURE_ALWAYS) {
+        tp_text_string(&plan, ", ");
+        tp_capture_by_text(&config->capture, &plan);
+    }
     if (config->schedule.active) {
         tp_text_string(&plan, ", schedule ");
         tp_schedule_text(&config->schedule, &plan);
@@ -241,7 +244,7 @@ static void put_plan(struct tp_text *text)
         tp_text_string(&plan, ", duration ");
         tp_time_text(config->duration, &plan);
     }
-    tp_text_json(text, plan.data, plan.used);
+    tp_text_json(text, plan.data + 2, plan.used - 2);
 }
 
 static void put_totals(struct tp_text *text)
