@@ -208,14 +208,13 @@ void tp_capture_start(const struct tp_config *config)
 
 void tp_capture_fork_child(void)
 {
-    uint32_t now = tp_capture_turn();
-
     if (!state.planned)
         return;
+    tp_capture_update(tp_ticks());
+    uint32_t now = tp_capture_turn();
     turns.first = now ? now - 1 : 0;
     atomic_store(&turns.windows, !(now & 1));
     atomic_store(&turns.open_ticks, 0);
-    tp_capture_update(tp_ticks());
 }
 
 /* --- lines
