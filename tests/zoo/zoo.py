@@ -8,6 +8,7 @@ each recording must be whole to `tpreport check`. The head of a script says what
 
     # package: Debian packages, as tests/zoo/install takes them
     # needs: commands or files without which it is skipped
+    # user: whom it runs as where we are root
     # records: programs that must be found in the recording where every process is recorded
 
 `zoo.py NAME...` runs some of them; TEST_ZOO=NAME,... does for meson.
@@ -52,7 +53,7 @@ class Animal:
         with open(path, encoding="utf-8") as file:
             for line in file:
                 word, colon, rest = line.lstrip("# ").partition(":")
-                if line.startswith("# ") and colon and word in ("package", "needs", "records"):
+                if line.startswith("# ") and colon and word in ("package", "needs", "user", "records"):
                     self.head.setdefault(word, []).extend(rest.split())
                 elif not line.startswith("#"):
                     break
@@ -108,6 +109,10 @@ def run_once(animal, place, environment):
     """What a run shows to whoever looks: (exit status, stdout, stderr, files, strays)."""
     work = os.path.join(place, "work")
     os.mkdir(work, 0o755)
+    user = animal.head.get("user") if os.getuid() == 0 else None
+    if user:
+        shutil.chown(work, *user, *user)
+        user = {"user": user[0], "group": user[0], "extra_groups": []}
     environment.update(ZOO=HERE, HOME=work, LC_ALL="C.UTF-8", TZ="UTC", TMPDIR=work)
     out, err = (open(os.path.join(place, name), "w+b") for name in ("stdout", "stderr"))
     with out, err:
@@ -119,6 +124,7 @@ def run_once(animal, place, environment):
             stdout=out,
             stderr=err,
             start_new_session=True,
+            **user or {},
         )
         try:
             status = script.wait(SECONDS)

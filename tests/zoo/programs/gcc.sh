@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # package: gcc g++ make libc6-dev
 # needs: gcc g++ make
-# records: make sh gcc cc1 as collect2 ld ar
+# records: make gcc cc1 as collect2 ld ar
 cat >main.c <<'END'
 #include <stdio.h>
 int triple(int);

@@ -18,7 +18,7 @@ END
 gcc -g -O0 -pthread -o a a.c
 gdb -q -nx -batch -iex 'set debuginfod enabled off' -ex 'break fib if n == 1' -ex run -ex 'bt 3' -ex 'print n' -ex delete \
     -ex 'break 11' -ex continue -ex next -ex 'print s[0]' -ex 'watch v' -ex continue ./a 2>&1 |
-    grep -vE 'Thread|libthread|thread_db|LWP' | sed -E 's/0x[0-9a-f]+/ADDRESS/g'
+    grep -vE 'Thread|libthread|thread_db|LWP' | sed -E 's/0x[0-9a-f]+/ADDRESS/g; s/process [0-9]+/process PID/; /^.New process/d'
 env -u LD_PRELOAD gdb -q -nx -batch -iex 'set debuginfod enabled off' -iex 'set startup-with-shell off' \
     -iex "set environment LD_PRELOAD $LD_PRELOAD" -ex 'catch signal' -ex run ./a 2>&1 |
-    grep -E 'v=|exited|signal'
+    grep -E 'v=|Inferior|signal' | sed -E 's/process [0-9]+/process PID/'
