@@ -650,6 +650,7 @@ static void *drain_main(void *argument)
         atomic_store(&live->drain_lock, 0);
         return NULL;
     }
+    live->drain_tid = tp_os_tid();
     prctl(PR_SET_NAME, "tpagent", 0, 0, 0);
     d->dir = tp_os_open(TP_OS_NO_DIR, live->dir, O_RDONLY | O_DIRECTORY, 0);
     d->ring_dir = tp_os_open(TP_OS_NO_DIR, live->ring_dir, O_RDONLY | O_DIRECTORY, 0);

@@ -28,6 +28,10 @@ extern struct tp_real tp_real;
  */
 void tp_real_find(void);
 
+/** tp_real_is_sanitized - whether malloc is a sanitizer's: it is called before its blocks have a
+ * size that could be asked for. Context: hook. */
+bool tp_real_is_sanitized(void);
+
 /**
  * tp_arena_allocate - a zeroed block of the start-up arena, for the time in which the real
  * functions are being looked up; never given back Return: NULL when the arena is used up or
