@@ -82,7 +82,9 @@ def driven(commands, expected, windows_expected, **variables):
                 assert answer != ["unknown"], command
         tap.equal(program.end(), [], "stderr")
         tap.equal(counts(out), expected, "recorded")
-        tap.equal(windows(out), [windows_expected], "windows")
+        (process,) = report(out, "info")["processes"]
+        tap.equal(process["capture"]["count"], windows_expected, "windows")
+        tap.equal((process["unfinished"], process["ends_without_begin"]), (0, 0), "pairs")
 
 
 def by_range():
@@ -181,6 +183,8 @@ def open_ranges_around():
         5,
         TPAGENT_CAPTURE="range:step",
     )
+    # the ends of x and y are theirs, not those of the ranges around
+    driven(around + deep, {"step": 2, "x": 1, "y": 1}, 2, TPAGENT_CAPTURE="range:step")
 
 
 def the_counters_are_whole():
