@@ -23,6 +23,7 @@
  *   names.c           ids of kernels, geometries, API functions
  *   memory.c          device memory of the calling thread
  *   lines.c           what goes to meta.jsonl
+ *   allocator.c       blocks of PyTorch's caching allocator
  *   hooks.c hooks.def the interposed functions; real.c what they call; kernels.c kernel handles
  */
 
