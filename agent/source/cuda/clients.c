@@ -31,7 +31,7 @@ static bool is_against_us(void)
 }
 
 #define REAL(SYMBOL, ...)                                                                          \
-    static struct tp_cuda_real real = {.name = #SYMBOL, .library = TP_CUDA_PROFILING};                 \
+    static struct tp_cuda_real real = {.name = #SYMBOL, .library = TP_CUDA_PROFILING};             \
     int (*next)(__VA_ARGS__) = tp_cuda_real_find(&real, CALLER);                                   \
     if (!next)                                                                                     \
         return TP_CUPTI_NOT_INITIALIZED;

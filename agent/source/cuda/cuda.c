@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -230,6 +231,44 @@ static void fork_child(void)
     tp_cuda_lines_forget();
 }
 
+/*
+ * Hooks see calls by name. A program with the runtime inside, or one that has the driver's
+ * functions from dlsym or cuGetProcAddress, passes them by. Read without the loader's lock: who
+ * ends a process may be a signal handler.
+ */
+static bool driver_is_mapped(void)
+{
+    static char piece[8192 + 1];
+    static const char name[] = "/libcuda.so";
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    size_t kept = 0;
+    bool found = false;
+
+    for (ssize_t n;
+         fd >= 0 && !found && (n = read(fd, piece + kept, sizeof(piece) - 1 - kept)) > 0;) {
+        size_t size = kept + (size_t)n;
+        found = memmem(piece, size, name, sizeof(name) - 1);
+        kept = size < sizeof(name) ? size : sizeof(name);
+        memmove(piece, piece + size - kept, kept);
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+static void say_unseen(void)
+{
+    static const char unseen[] =
+        "the driver is loaded, but no call came by: a runtime inside of the program or the "
+        "driver's functions by address, which only CUPTI sees";
+
+    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_exchange(&hooks_said, 1) ||
+        !driver_is_mapped())
+        return;
+    tp_log_warn("cuda: %s", unseen);
+    tp_cuda_say(unseen);
+}
+
 /* Not at exit, which has flushed before: at _exit, where no handler runs. */
 static void stop(void)
 {
@@ -240,6 +279,7 @@ static void stop(void)
         else
             tp_cuda_check_end();
     }
+    say_unseen();
     if (atomic_load(&tp_agent.live->state) == TP_ARMED)
         tp_cuda_report();
 }
