@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "capture.h"
 #include "log.h"
+#include "mapped.h"
 #include "record.h"
 #include "self.h"
 #include "sources.h"
@@ -233,29 +233,9 @@ static void fork_child(void)
 
 /*
  * Hooks see calls by name. A program with the runtime inside, or one that has the driver's
- * functions from dlsym or cuGetProcAddress, passes them by. Read without the loader's lock: who
- * ends a process may be a signal handler.
+ * functions from dlsym or cuGetProcAddress, passes them by. Who ends a process may be a signal
+ * handler: the loader is not asked.
  */
-static bool driver_is_mapped(void)
-{
-    static char piece[8192 + 1];
-    static const char name[] = "/libcuda.so";
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    size_t kept = 0;
-    bool found = false;
-
-    for (ssize_t n;
-         fd >= 0 && !found && (n = read(fd, piece + kept, sizeof(piece) - 1 - kept)) > 0;) {
-        size_t size = kept + (size_t)n;
-        found = memmem(piece, size, name, sizeof(name) - 1);
-        kept = size < sizeof(name) ? size : sizeof(name);
-        memmove(piece, piece + size - kept, kept);
-    }
-    if (fd >= 0)
-        close(fd);
-    return found;
-}
-
 static void say_unseen(void)
 {
     static const char unseen[] =
@@ -263,7 +243,7 @@ static void say_unseen(void)
         "driver's functions by address, which only CUPTI sees";
 
     if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_exchange(&hooks_said, 1) ||
-        !driver_is_mapped())
+        !tp_mapped_listed("/libcuda.so"))
         return;
     tp_log_warn("cuda: %s", unseen);
     tp_cuda_say(unseen);
