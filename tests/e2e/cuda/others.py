@@ -136,7 +136,6 @@ def test_replaced_callbacks():
     tap.equal(p.all("cuda_begin"), [], "calls seen by hooks")
     launches = len(p.all("cuda_api", name="cudaLaunchKernel"))
     tap.equal(launches, 1, "launches from before")
-    print("#", len(p.all("cuda_call")))
 
 
 def main():
