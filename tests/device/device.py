@@ -26,6 +26,13 @@ TRAIN_SECONDS = 280  # after that no further round begins
 LAUNCHES = 100000
 
 
+def find_nvcc():
+    """In PATH, or where toolkits lie."""
+    homes = [os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")] + ["/usr/local/cuda"]
+    found = [shutil.which("nvcc")] + [os.path.join(home, "bin/nvcc") for home in homes if home]
+    return next((path for path in found if path and os.path.exists(path)), "nvcc")
+
+
 class Recording:
     """What a run left: its folder, what its program printed, how it ended."""
 
@@ -141,11 +148,18 @@ class Device:
 
     def machine(self):
         query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        shown = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
+        shown = "no nvidia-smi"
+        if shutil.which(query[0]):
+            run = subprocess.run(query, capture_output=True, text=True, check=False)
+            shown = run.stdout.strip()
         self.note(f"{shown}, {platform.machine()}, {os.cpu_count()} cores")
+        nvcc = find_nvcc()
+        home = os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
+        # the runtime of this nvcc, should the loader not know it
+        runtime = ["-Xlinker", f"-rpath={home}/lib64"]
         for kind in ("shared", "static"):
             built = subprocess.run(
-                ["nvcc", "-O2", "-cudart", kind, "-arch=native", "-o", self.calls(kind)]
+                [nvcc, "-O2", *runtime, "-cudart", kind, "-arch=native", "-o", self.calls(kind)]
                 + [os.path.join(HERE, "cuda_calls.cu")],
                 capture_output=True,
                 text=True,

@@ -213,8 +213,7 @@ void tp_cuda_buffers_watch(void)
         calls - pool.calls_seen < 20000 + 4000 * out)
         return;
     pool.silence_told = true;
-    atomic_store(&tp_cuda.broken, 1);
-    tp_cuda_say("no activity records come any more: another client of CUPTI took them");
+    tp_cuda_lose(TP_CUDA_TAKEN, "another client of CUPTI");
 }
 
 void tp_cuda_buffers_forget(void)

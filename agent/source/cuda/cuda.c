@@ -10,7 +10,9 @@
 #include "agent.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "capture.h"
 #include "log.h"
+#include "mapped.h"
 #include "record.h"
 #include "self.h"
 #include "sources.h"
@@ -43,6 +45,38 @@ static void set_mode(enum tp_cuda_mode mode)
     atomic_store_explicit(&tp_cuda.mode, mode, memory_order_release);
 }
 
+void tp_cuda_lose(const char *what, const char *who)
+{
+    char buffer[TP_PATH_MAX + 256];
+    struct tp_text text;
+
+    if (atomic_exchange(&tp_cuda.broken, 1))
+        return;
+    tp_text_init(&text, buffer, sizeof(buffer));
+    tp_text_format(&text, "%s %s", who, what);
+    tp_cuda_say(buffer);
+    tp_log_warn("cuda: %s", buffer);
+}
+
+static bool any_lost(void)
+{
+    const struct tp_cuda_lost *lost = &tp_cuda.lost;
+
+    return lost->dropped || lost->no_room || lost->invalid || lost->buffers;
+}
+
+/*
+ * A forced flush has brought all that CUPTI has for us. The exiting thread's newest call has an API
+ * record, unless CUPTI dropped some or somebody else got it.
+ */
+void tp_cuda_check_end(void)
+{
+    uint32_t called = tp_tls.cuda_correlation, came = atomic_load(&tp_cuda.newest);
+
+    if (called && (int32_t)(called - came) > 0 && !any_lost() && !tp_capture_turn())
+        tp_cuda_lose(TP_CUDA_TAKEN, "another client of CUPTI");
+}
+
 /*
  * Registered inside cuInit, so it runs before the driver's own handlers, while CUPTI still works;
  * our destructor would be too late.
@@ -53,6 +87,8 @@ static void at_exit(void)
         return;
     if (!tp_cuda_flush(EXIT_WAIT_NS))
         tp_cuda_say("the last flush did not end within 2 s: the newest device records are missing");
+    else
+        tp_cuda_check_end();
 }
 
 static bool take_cupti(char *why)
@@ -190,16 +226,40 @@ static void fork_child(void)
     tp_tls.cuda_correlation = 0;
     memset(&tp_cuda.lost, 0, sizeof(tp_cuda.lost));
     atomic_store(&tp_cuda.until, 0);
+    atomic_store(&tp_cuda.newest, 0);
+    tp_cuda.is_started = false;
     tp_cuda_lines_forget();
+}
+
+/*
+ * Hooks see calls by name. A program with the runtime inside, or one that has the driver's
+ * functions from dlsym or cuGetProcAddress, passes them by. Who ends a process may be a signal
+ * handler: the loader is not asked.
+ */
+static void say_unseen(void)
+{
+    static const char unseen[] =
+        "the driver is loaded, but no call came by: a runtime inside of the program or the "
+        "driver's functions by address, which only CUPTI sees";
+
+    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_exchange(&hooks_said, 1) ||
+        !tp_mapped_listed("/libcuda.so"))
+        return;
+    tp_log_warn("cuda: %s", unseen);
+    tp_cuda_say(unseen);
 }
 
 /* Not at exit, which has flushed before: at _exit, where no handler runs. */
 static void stop(void)
 {
-    if (tp_cuda_here() && !atomic_exchange(&exit_flush_done, 1) &&
-        !tp_cuda_flush(FAST_EXIT_WAIT_NS))
-        tp_cuda_say(
-            "the flush at _exit did not end in time: the newest device records are missing");
+    if (tp_cuda_here() && !atomic_exchange(&exit_flush_done, 1)) {
+        if (!tp_cuda_flush(FAST_EXIT_WAIT_NS))
+            tp_cuda_say(
+                "the flush at _exit did not end in time: the newest device records are missing");
+        else
+            tp_cuda_check_end();
+    }
+    say_unseen();
     if (atomic_load(&tp_agent.live->state) == TP_ARMED)
         tp_cuda_report();
 }

@@ -23,6 +23,8 @@
  *   names.c           ids of kernels, geometries, API functions
  *   memory.c          device memory of the calling thread
  *   lines.c           what goes to meta.jsonl
+ *   clients.c         other clients of CUPTI
+ *   allocator.c       blocks of PyTorch's caching allocator
  *   hooks.c hooks.def the interposed functions; real.c what they call; kernels.c kernel handles
  */
 
@@ -60,11 +62,13 @@ struct tp_cuda {
     uint32_t api; /* version of CUPTI */
     bool ticks;   /* CUPTI's times are our ticks */
     bool graph_nodes;
+    bool is_started; /* all of it: what is lost from now on is another client's doing */
     _Atomic uint32_t broken; /* CUPTI said that it gave up, or another client took its buffers */
     char library[1024];      /* path of libcupti, "" none */
     struct tp_cupti cupti;
     struct tp_cuda_lost lost;
-    _Atomic uint64_t until; /* end of the newest device record, in CUPTI's clock */
+    _Atomic uint32_t newest; /* highest correlation id of an API record, modulo 2^32 */
+    _Atomic uint64_t until;  /* end of the newest device record, in CUPTI's clock */
 };
 
 extern struct tp_cuda tp_cuda;
@@ -86,6 +90,14 @@ void tp_cuda_hooks_used(void);
 
 /** tp_cuda_after_call - a call has returned before the way was decided. @result: as CUDA counts */
 void tp_cuda_after_call(int result);
+
+#define TP_CUDA_TAKEN "takes CUPTI's buffers: device records end here"
+
+/** tp_cuda_check_end - after the last flush: say it where records of the newest call never came */
+void tp_cuda_check_end(void);
+
+/** tp_cuda_lose - once: @who has done @what, and records are missing from here on. Context: any. */
+void tp_cuda_lose(const char *what, const char *who);
 
 /* --- cupti_library.c */
 
@@ -109,6 +121,9 @@ const char *tp_cupti_resolve(void *handle, struct tp_cupti *ret_cupti);
  * Return: whether CUPTI is ours now.
  */
 bool tp_cupti_start(char *ret_why, size_t size);
+
+/** tp_cuda_wants_kind - whether records of this kind were switched on by us */
+bool tp_cuda_wants_kind(uint32_t kind);
 
 /* --- buffers.c */
 
@@ -184,7 +199,7 @@ bool tp_cuda_is_listed(uint32_t domain, const char *plain_name, size_t length);
 
 /* --- real.c */
 
-enum tp_cuda_library { TP_CUDA_RUNTIME, TP_CUDA_DRIVER, TP_CUDA_LIBRARIES };
+enum tp_cuda_library { TP_CUDA_RUNTIME, TP_CUDA_DRIVER, TP_CUDA_PROFILING, TP_CUDA_LIBRARIES };
 
 /* The functions of one interposed name: one for each runtime that is mapped. */
 #define TP_CUDA_RUNTIMES 4u

@@ -239,26 +239,36 @@ static void enable_calls(uint32_t domain)
     }
 }
 
+static const struct {
+    uint32_t kind, since;
+} kinds[] = {
+    {TP_CUPTI_KIND_DEVICE, 0},
+    {TP_CUPTI_KIND_CONTEXT, 0},
+    {TP_CUPTI_KIND_STREAM, 0},
+    {TP_CUPTI_KIND_NAME, 0},
+    {TP_CUPTI_KIND_KERNEL, 0},
+    {TP_CUPTI_KIND_MEMCPY, 0},
+    {TP_CUPTI_KIND_MEMCPY2, 0},
+    {TP_CUPTI_KIND_MEMSET, 0},
+    {TP_CUPTI_KIND_RUNTIME, 0},
+    {TP_CUPTI_KIND_EXTERNAL, 0},
+    {TP_CUPTI_KIND_SYNC, 0},
+    {TP_CUPTI_KIND_OVERHEAD, 0},
+    {TP_CUPTI_KIND_MEMORY2, TP_CUPTI_11_2},
+    {TP_CUPTI_KIND_POOL, TP_CUPTI_11_2},
+};
+
+bool tp_cuda_wants_kind(uint32_t kind)
+{
+    bool wants = kind == TP_CUPTI_KIND_DRIVER || kind == TP_CUPTI_KIND_GRAPH;
+
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        wants |= kinds[i].kind == kind;
+    return wants;
+}
+
 static void enable_kinds(void)
 {
-    static const struct {
-        uint32_t kind, since;
-    } kinds[] = {
-        {TP_CUPTI_KIND_DEVICE, 0},
-        {TP_CUPTI_KIND_CONTEXT, 0},
-        {TP_CUPTI_KIND_STREAM, 0},
-        {TP_CUPTI_KIND_NAME, 0},
-        {TP_CUPTI_KIND_KERNEL, 0},
-        {TP_CUPTI_KIND_MEMCPY, 0},
-        {TP_CUPTI_KIND_MEMCPY2, 0},
-        {TP_CUPTI_KIND_MEMSET, 0},
-        {TP_CUPTI_KIND_RUNTIME, 0},
-        {TP_CUPTI_KIND_EXTERNAL, 0},
-        {TP_CUPTI_KIND_SYNC, 0},
-        {TP_CUPTI_KIND_OVERHEAD, 0},
-        {TP_CUPTI_KIND_MEMORY2, TP_CUPTI_11_2},
-        {TP_CUPTI_KIND_POOL, TP_CUPTI_11_2},
-    };
     const struct tp_cupti *cupti = &tp_cuda.cupti;
 
     if (!cupti->ActivityEnableDriverApi) /* all of the driver's calls, or none */
@@ -354,6 +364,7 @@ static bool go(char *why, size_t size)
         tp_text_string(
             &text, "no thread to flush CUPTI's buffers: the newest device records may be missing");
     tp_cuda_say(why);
+    tp_cuda.is_started = true;
     return true;
 }
 

@@ -55,6 +55,7 @@ static struct {
 } libraries[TP_CUDA_LIBRARIES] = {
     [TP_CUDA_RUNTIME] = {.begins = "libcudart"},
     [TP_CUDA_DRIVER] = {.begins = "libcuda.so"},
+    [TP_CUDA_PROFILING] = {.begins = "libcupti.so"},
 };
 
 struct search {

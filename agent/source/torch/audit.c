@@ -2,11 +2,10 @@
 #include "source/torch/internal.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
 #include <string.h>
 
-#include "base/os.h"
+#include "mapped.h"
 
 /*
  * CPython tells an audit hook about each import, and much else, before it happens. The hook can't
@@ -31,26 +30,9 @@ static unsigned long long loaded_count(void)
     return count;
 }
 
-/* Reads the table of mappings in parts, with a seam as long as the name between them. */
 bool tp_torch_audit_listed(void)
 {
-    static const char wanted[] = "/libtorch_cpu.so";
-    char window[4096 + sizeof wanted];
-    int fd = tp_os_open(TP_OS_NO_DIR, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-    size_t kept = 0;
-    bool found = false;
-    int64_t got;
-
-    if (fd < 0)
-        return false;
-    while (!found && (got = tp_os_read(fd, window + kept, 4096)) > 0) {
-        size_t size = kept + (size_t)got;
-        found = memmem(window, size, wanted, sizeof wanted - 1) != NULL;
-        kept = size < sizeof wanted - 1 ? size : sizeof wanted - 1;
-        memmove(window, window + size - kept, kept);
-    }
-    tp_os_close(fd);
-    return found;
+    return tp_mapped_listed("/libtorch_cpu.so");
 }
 
 static int audit(const char *event, void *arguments, void *unused)

@@ -79,6 +79,18 @@ static void devices(int count)
     CHECK(cudaFree(memory[0]));
 }
 
+static void print_memory(void)
+{
+    char line[128] = "";
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long pages = 0;
+
+    if (!file || !fgets(line, sizeof(line), file) || sscanf(line, "%*u %lu", &pages) != 1)
+        exit(1);
+    fclose(file);
+    printf("%lu\n", pages * (unsigned long)sysconf(_SC_PAGESIZE) / 1024);
+}
+
 static void many(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -87,6 +99,27 @@ static void many(int count)
             CHECK(cudaDeviceSynchronize());
     }
     CHECK(cudaDeviceSynchronize());
+}
+
+/* For counts that end in millions: after every 1,000 launches a copy of 1,000 bytes, in a range, and
+ * now and then the memory of this process. */
+static void millions(int count)
+{
+    static char host[1000];
+    void *device;
+
+    CHECK(cudaMalloc(&device, sizeof(host)));
+    for (int i = 1; i <= count; i++) {
+        launch_scale(NULL);
+        if (i % 1000)
+            continue;
+        tpagent_begin("copy");
+        CHECK(cudaMemcpy(device, host, sizeof(host), HOST_TO_DEVICE));
+        tpagent_end();
+        if (i % (count / 10) == 0)
+            print_memory();
+    }
+    CHECK(cudaFree(device));
 }
 
 static void *thread_main(void *argument)
@@ -262,6 +295,7 @@ int main(int argc, char **argv)
         {"threads", threads},         {"ranges", ranges},   {"memory", memory},
         {"failing", failing},         {"window", window},   {"fork_after", fork_after},
         {"fork_before", fork_before}, {"_exit", fast_exit}, {"killed", killed},
+        {"millions", millions},
     };
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
