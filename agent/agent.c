@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "capture.h"
+#include "capture_signal.h"
 #include "clock.h"
 #include "drain.h"
 #include "log.h"
@@ -98,6 +100,8 @@ bool tp_agent_arm(void)
 
     if (tp_likely(state == TP_ARMED || state == TP_LIVE))
         return true;
+    if (atomic_load_explicit(&tp_agent.filtered, memory_order_relaxed))
+        return false;
     if (state != TP_ASLEEP || !atomic_compare_exchange_strong(&live->state, &state, TP_ARMING)) {
         if (state == TP_ARMING && tp_agent.config.when_full == TP_FULL_WAIT)
             return wait_until_armed(live);
@@ -122,7 +126,7 @@ void tp_agent_end(const char *reason, uint64_t wait_ns)
 {
     struct tp_live *live = tp_agent.live;
 
-    if (!tp_agent_here() || atomic_load(&live->state) >= TP_ENDED)
+    if (!live || atomic_load(&live->state) >= TP_ENDED || !tp_agent_here())
         return;
     tp_sources_stop();
     if (atomic_load(&live->state) <
@@ -170,13 +174,36 @@ EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
         tp_real_find();
     if (!tp_real.pthread_create)
         return EAGAIN;
-    bool first = tp_agent.live && !tp_agent.live->has_threads && is_ours();
+    bool first = tp_agent.live && !tp_agent.live->has_threads && !tp_agent.filtered && is_ours();
     if (first && tp_agent.root) /* before it, so that its first events find everything ready */
         tp_agent_arm();
     int error = tp_real.pthread_create(ret_thread, attributes, start, argument);
     if (first && !error)
         first_thread();
     return error;
+}
+
+/* The drain thread has said that it is done: it is still to leave the kernel. */
+static void wait_until_gone(struct tp_live *live, uint64_t deadline_ns)
+{
+    _Atomic uint32_t never = 0;
+
+    while (live->drain_tid && tp_os_thread_exists(live->pid, live->drain_tid) &&
+           tp_os_monotonic_ns() < deadline_ns)
+        tp_os_wait(&never, 0, 100000);
+}
+
+void tp_agent_before_filter(void)
+{
+    struct tp_live *live = tp_agent.live;
+    int kept = errno;
+
+    if (!live || tp_tls.ours || !is_ours())
+        return;
+    tp_agent_end("seccomp", EXIT_WAIT_NS);
+    wait_until_gone(live, tp_os_monotonic_ns() + EXIT_WAIT_NS);
+    atomic_store(&tp_agent.filtered, true);
+    errno = kept;
 }
 
 static void before_fast_exit(void)
@@ -213,6 +240,7 @@ EXPORT void __attribute__((noreturn)) _Exit(int status)
 static void after_fork_in_child(void)
 {
     tp_tls.thread = NULL;
+    tp_capture_fork_child();
     tp_sources_fork_child();
 }
 
@@ -285,10 +313,54 @@ static bool has_room(void)
     return false;
 }
 
-static void __attribute__((constructor(101)))
-tp_agent_start(int argc, char **argv, char **environment)
+static void start_window(void)
 {
+    struct tp_capture_by_what *by = &tp_agent.config.capture;
+    char buffer[64];
+    const char *why;
+    struct tp_text text;
+
+    if (by->by == TP_CAPTURE_SIGNAL && !tp_capture_signal_start(by->signal, &why)) {
+        tp_text_init(&text, buffer, sizeof(buffer));
+        tp_capture_by_text(by, &text);
+        if (tp_agent.root)
+            tp_log_warn("TPAGENT_CAPTURE=%s: %s; using always", buffer, why);
+        by->by = TP_CAPTURE_ALWAYS;
+    }
+    tp_capture_start(&tp_agent.config);
+}
+
+/* What glibc has and musl lacks: musl takes this library too, if all of its symbols resolve. */
+extern const char *gnu_get_libc_version(void) __attribute__((weak));
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
+    __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+extern char **environ;
+
+/* glibc's pthread_atfork is a static function that calls __register_atfork. */
+static void call_after_fork(void (*in_child)(void))
+{
+    int (*musl_atfork)(void (*)(void), void (*)(void), void (*)(void));
+
+    if (__register_atfork) {
+        __register_atfork(NULL, NULL, in_child, &__dso_handle);
+        return;
+    }
+    *(void **)&musl_atfork = dlsym(RTLD_DEFAULT, "pthread_atfork");
+    if (musl_atfork)
+        musl_atfork(NULL, NULL, in_child);
+}
+
+/* glibc passes main's arguments to constructors, musl passes nothing. */
+static void __attribute__((constructor(101))) tp_agent_start(int argc, char **argv)
+{
+    char **environment = environ;
     int kept = errno;
+
+    if (!gnu_get_libc_version) {
+        argc = 0;
+        argv = NULL;
+    }
 
     tp_real_find();
     tp_config_read(&tp_agent.config, environment);
@@ -312,9 +384,9 @@ tp_agent_start(int argc, char **argv, char **environment)
     }
     tp_clock_choose();
     tp_clock_read(&tp_agent.first_pair, 16);
-    pthread_atfork(NULL, NULL, after_fork_in_child);
+    call_after_fork(after_fork_in_child);
     tell_children();
-    tp_capture_start(tp_agent.config.capture == TP_CAPTURE_ALWAYS);
+    start_window();
     tp_sources_start(&tp_agent.config);
     if (tp_agent.root || program_matches(tp_agent.config.programs)) {
         int error = open_instance(tp_agent.live);

@@ -27,6 +27,7 @@
 #define TP_STOCK_MADE 4u /* of them are made ahead; more come from threads that are gone */
 #define TP_PATH_MAX 1024u
 #define TP_NAME_TABLE (2u << 20)
+#define TP_CAPTURE_ASYNC_MAX 256u
 
 enum tp_state { TP_ASLEEP, TP_ARMING, TP_ARMED, TP_LIVE, TP_ENDED, TP_FAILED };
 
@@ -76,6 +77,15 @@ struct tp_live {
     } names;
     struct tp_name_cache *name_caches; /* TP_NAME_CACHE per control block */
 
+    /* ranges and steps that turn the capture window (capture_range.c) */
+    struct {
+        _Atomic uint64_t units; /* steps begun << 32 | counted by optimizer << 31 | ranges open */
+        _Atomic uint32_t async_open;
+        _Atomic uint32_t optimizer; /* name id of the one whose steps count; 0 none yet */
+        _Atomic uint64_t async[TP_CAPTURE_ASYNC_MAX]; /* ids of start/end ranges; 0 free */
+        _Atomic uint8_t watched[(TP_NAME_FIRST + TP_NAME_LIMIT) / 4]; /* two bits per name id */
+    } capture;
+
     _Atomic uint32_t first_block; /* control block that is handed out first, + 1; 0 not set yet */
     _Atomic uint32_t next_track;
     _Atomic uint32_t next_ring;       /* number of the next ring file */
@@ -92,6 +102,7 @@ struct tp_live {
     _Atomic uint32_t said_full;  /* a line about the disk is due at exit: -errno */
 
     struct tp_drain *drain; /* drain.c's own */
+    uint32_t drain_tid;     /* of the drain thread; 0 there is none */
 
     struct tp_ring_entry rings[TP_RINGS_MAX];
     struct tp_thread threads[TP_THREADS_MAX];
@@ -104,6 +115,7 @@ struct tp_agent {
     char host[65];
     char program[256];               /* of /proc/self/exe */
     bool root;                       /* the process that the user started */
+    _Atomic bool filtered; /* it has installed a seccomp filter, or the process that forked it */
     struct tp_clock_pair first_pair; /* in the constructor: the far end of the first rate */
     uint8_t last_uuid[16]; /* of the instance that this process was forked from; zero none */
     uint32_t armed_pid;    /* pid for which last_uuid was set */
@@ -126,6 +138,15 @@ void tp_agent_go_live(void);
 /** tp_agent_end - last drain and the `end` line. @reason as in format.md. Context: exit path or
  * _exit. */
 void tp_agent_end(const char *reason, uint64_t wait_ns);
+
+/**
+ * tp_agent_before_filter - end this process's recording, for good: its next system call may be
+ * forbidden
+ *
+ * Context: a thread of the host that is about to install a seccomp filter. Not in a vfork child's
+ * name.
+ */
+void tp_agent_before_filter(void);
 
 /** tp_agent_here - whether the live state belongs to the calling process (false in a vfork child
  * and before arming). */

@@ -14,6 +14,11 @@ struct tp_real tp_real;
 static char arena[ARENA_BYTES] __attribute__((aligned(4096)));
 static _Atomic size_t arena_used;
 
+bool tp_real_is_sanitized(void)
+{
+    return dlsym(RTLD_DEFAULT, "__sanitizer_get_allocated_size") != NULL;
+}
+
 void tp_real_find(void)
 {
     int kept = errno;
@@ -26,6 +31,8 @@ void tp_real_find(void)
 #define TP_REAL(result, name, parameters) *(void **)&found.name = dlsym(RTLD_NEXT, #name);
 #include "real_symbols.def"
 #undef TP_REAL
+    if (tp_real_is_sanitized())
+        found.malloc_usable_size = NULL;
     /* malloc last: whoever sees it sees all of them */
     void *(*next_malloc)(size_t) = found.malloc;
     found.malloc = NULL;

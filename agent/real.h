@@ -8,6 +8,9 @@
 
 #include "guard.h"
 
+struct sigaction;
+typedef void tp_signal_handler(int);
+
 struct tp_real {
 #define TP_REAL(result, name, parameters) result(*name) parameters;
 #include "real_symbols.def"
@@ -24,6 +27,10 @@ extern struct tp_real tp_real;
  * Context: hook.
  */
 void tp_real_find(void);
+
+/** tp_real_is_sanitized - whether malloc is a sanitizer's: it is called before its blocks have a
+ * size that could be asked for. Context: hook. */
+bool tp_real_is_sanitized(void);
 
 /**
  * tp_arena_allocate - a zeroed block of the start-up arena, for the time in which the real

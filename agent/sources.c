@@ -121,7 +121,8 @@ void tp_sources_start(const struct tp_config *config)
             tp_source_say(i, TP_SOURCE_OFF, NULL);
         } else if (table[i].source->start && table[i].source->start(config, &why) < 0) {
             tp_source_say(i, TP_SOURCE_FAILED, why);
-            tp_log_warn("%s: %s", table[i].name, why ? why : "could not start");
+            if (!config->inherited) /* its descendants' recordings say it, not the stderr of each */
+                tp_log_warn("%s: %s", table[i].name, why ? why : "could not start");
         } else {
             tp_source_say(i, TP_SOURCE_STARTED, why);
         }

@@ -413,6 +413,11 @@ static void look_for_operators(const char **ret_why)
  */
 static int malloc_start(const struct tp_config *config, const char **ret_why)
 {
+    if (tp_real_is_sanitized()) {
+        tp_malloc_stop_counting();
+        *ret_why = "host allocations not visible: they belong to a sanitizer";
+        return -ENOTSUP;
+    }
     uint64_t calls = tp_tls.alloc_calls;
     char *copy = strdup("tpagent");
     void *used_free = dlsym(RTLD_DEFAULT, "free"), *used = dlsym(RTLD_DEFAULT, "malloc");
