@@ -79,6 +79,15 @@ static inline void put_gpu_graph(struct recording_track *t, uint64_t ticks, uint
     track_put(t, TP_EVENT_GPU_GRAPH, ticks, place->graph, words);
 }
 
+/* The thread makes a node, or copies @original. */
+static inline void put_cuda_node(struct recording_track *t, uint64_t ticks, uint32_t graph,
+                                 uint64_t node, uint64_t original)
+{
+    uint64_t words[4] = {node, original};
+
+    track_put(t, TP_EVENT_CUDA_NODE, ticks, graph, words);
+}
+
 static inline void put_cuda_sync(struct recording_track *t, uint64_t ticks, uint32_t type,
                                  uint64_t start, uint64_t end, uint32_t correlation,
                                  uint32_t stream, uint32_t context)

@@ -165,6 +165,69 @@ START_TEST(graphs_streams_and_devices_are_told_apart)
 }
 END_TEST
 
+/* "node: where it was captured" of the kernels of graphs, by start. */
+static void expect_captured(const struct reading *r, const char *expected)
+{
+    char got[512] = "";
+
+    for (uint32_t i = tp_event_list_next(&r->list, 0); i < r->list.count;
+         i = tp_event_list_next(&r->list, i + 1)) {
+        const char *text = tp_strings_get(&r->strings, r->list.details[i].metadata)->bytes;
+        const char *node = strstr(text, "\"graph node id\": ");
+        const char *in = strstr(text, "\"captured in\": ");
+        size_t n = strlen(got);
+        if (node)
+            snprintf(got + n, sizeof(got) - n, "%s%d: %.3s", n ? "; " : "", atoi(node + 17),
+                     in ? in + 15 : "-");
+    }
+    ck_assert_str_eq(got, expected);
+}
+
+START_TEST(kernels_of_graphs_tell_where_they_were_captured)
+{
+    struct recording rec;
+    struct recording_track t, c;
+    struct reading r;
+
+    begin(&rec, "run", CUPTI_LINE);
+    track_begin(&t, &rec, 1, 101);
+    track_begin(&c, &rec, 2, 102);
+    put_cuda_node(&t, 5, 3, 14, 0); /* outside of all ranges */
+    put_records(&t, 10, "(a ");
+    put_cuda_node(&t, 15, 3, 11, 0);
+    put_records(&t, 20, "(b ");
+    put_cuda_node(&t, 25, 3, 12, 0);
+    put_records(&t, 30, ") )");
+    put_cuda_node(&t, 50, 4, 21, 11); /* the graph is made ready to run */
+    put_cuda_node(&t, 50, 4, 22, 12);
+    put_cuda_node(&t, 51, 4, 32, 22); /* a copy of a copy */
+    put_cuda_node(&t, 51, 4, 33, 33); /* of itself, which cannot be */
+    put_records(&t, 60, "(c ");
+    put_cuda_call(&t, 65, 1);
+    put_records(&t, 70, ")");
+    track_flush(&t);
+    put_cuda_api(&c, 300, GRAPH_LAUNCH, 65, 69, 1, 101, false);
+    for (uint64_t i = 0, nodes[] = {11, 12, 14, 21, 22, 32, 33, 99}; i < 8; i++) {
+        struct cuda_place place = {.stream = 7, .context = 1, .graph = 4, .node = nodes[i]};
+        put_gpu_kernel(&c, 300, GEMM, 100 + 10 * i, 105 + 10 * i, 1, 0, &place);
+    }
+    track_flush(&c);
+    recording_end(&rec, "exit");
+    open_reading(&r, "run", &everything);
+    r.list.keeps_details = true;
+    ck_assert_int_eq(tp_input_tptrace.read_list(&r.input, &r.list, &r.diag), 0);
+    expect_captured(&r, "11: \"a\"; 12: \"b\"; 14: -; 21: \"a\"; 22: \"b\"; "
+                        "32: \"b\"; 33: -; 99: -");
+    close_reading(&r);
+    ck_assert_int_eq(read_averages(&r, "run", &(struct tp_averages_options){0}), 0);
+    ck_assert_double_eq_tol(sum_of(&r, "c", TP_MEASURE_DEVICE_TIME), 0.04, 1e-9);
+    ck_assert_double_eq_tol(sum_of(&r, "a", TP_MEASURE_DEVICE_TIME), 0, 1e-9);
+    close_reading(&r);
+    track_end(&t);
+    track_end(&c);
+}
+END_TEST
+
 START_TEST(calls_of_the_driver_within_the_runtime_are_left_out)
 {
     struct recording rec;
@@ -780,6 +843,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, kernels_belong_to_the_innermost_range);
     tcase_add_test(tcase, graphs_streams_and_devices_are_told_apart);
+    tcase_add_test(tcase, kernels_of_graphs_tell_where_they_were_captured);
     tcase_add_test(tcase, calls_of_the_driver_within_the_runtime_are_left_out);
     tcase_add_test(tcase, what_has_no_time_or_launch_is_counted);
     tcase_add_test(tcase, waits_and_overhead_are_in_no_sum);

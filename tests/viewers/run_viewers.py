@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The real HolisticTraceAnalysis and the real TensorBoard plugin read what `tpreport trace` writes,
-find in it what they find in the original, and HTA's kernel breakdown is that of `tpreport kernels`.
-Prints TAP. usage: run_viewers.py TPREPORT MAKE_SAMPLE TRACES
+find in it what they find in the original, and HTA's kernel breakdown is that of `tpreport kernels`,
+its busy and idle times of a recording are those of `tpreport gpu`.
+Prints TAP. usage: run_viewers.py TPREPORT MAKE_SAMPLE GEN_RECORDING TRACES
 TPAGENT_TEST_VIEWERS names a Python that has both packages."""
 
 import gzip
@@ -111,9 +112,37 @@ def check_recording(read, program, sample):
     assert read["operators"]["aten::add"] == counts["aten::add"], (read["operators"], counts)
 
 
+def check_device(read, program, recording, export):
+    """Kernels, busy and idle time of a recording of CUDA."""
+    same_breakdown(program, export, read)
+    done = subprocess.run(
+        [program, "gpu", "--format=json", str(recording)], capture_output=True, timeout=60
+    )
+    (device,) = json.loads(done.stdout)["devices"]
+    (busy,) = read["busy"]
+    for theirs, ours in (
+        ("idle_time(us)", "idle_ns"),
+        ("compute_time(us)", "kernels_ns"),
+        ("kernel_time(us)", "span_ns"),
+    ):
+        assert device[ours] > 0
+        assert math.isclose(busy[theirs] * 1000, device[ours], rel_tol=1e-9, abs_tol=0.5), (
+            busy,
+            device,
+        )
+    idle = sum(row["idle_time"] for row in read["idle"])
+    assert math.isclose(idle * 1000, device["idle_ns"], abs_tol=20), (idle, device)
+    totals = [
+        {row["name"]: (row["count"], row["total_us"]) for row in kernels_of(program, path)}
+        for path in (recording, export)
+    ]
+    assert totals[0] == totals[1]
+    assert len(read["kernels"]) == len(totals[0]) == 64
+
+
 def main():
-    program, make_sample = map(os.path.abspath, sys.argv[1:3])
-    traces = pathlib.Path(sys.argv[3])
+    program, make_sample, gen_recording = map(os.path.abspath, sys.argv[1:4])
+    traces = pathlib.Path(sys.argv[4])
     python = find_python()
     if not python:
         print(
@@ -135,12 +164,19 @@ def main():
                 capture_output=True,
                 timeout=60,
             )
+        cuda, cuda_trace = pathlib.Path(folder) / "cuda", pathlib.Path(folder) / "cuda.json.gz"
+        made = [gen_recording, str(cuda), "200", "1", "2"]
+        subprocess.run(made, check=True, capture_output=True, timeout=60)
+        trace = [program, "trace", "-o", str(cuda_trace), str(cuda)]
+        subprocess.run(trace, check=True, capture_output=True, timeout=60)
         hta, _ = read_with(python, "read_with_hta.py", [*originals, *exports, recording])
         board, _ = read_with(python, "read_with_tensorboard.py", [*originals, *exports, recording])
         for i, name in enumerate(NAMES):
             j = i + len(NAMES)
             t.check(f"HTA: {name}", check_hta, program, originals[i], exports[i], hta[i], hta[j])
             t.check(f"TensorBoard: {name}", check_tensorboard, board[i], board[j])
+        (read,), _ = read_with(python, "read_with_hta.py", ["--times", cuda_trace])
+        t.check("HTA: a recording of CUDA", check_device, read, program, cuda, cuda_trace)
         t.check("TensorBoard: a recording", check_recording, board[-1], program, sample)
     t.end()
 

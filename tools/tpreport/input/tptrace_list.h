@@ -37,7 +37,8 @@ struct tptrace_work_item {
     uint32_t name;                    /* string id */
     uint64_t user;
     int32_t node_id;
-    uint32_t geometry; /* string id of its JSON, TP_STRING_NONE */
+    uint32_t geometry;    /* string id of its JSON, TP_STRING_NONE */
+    uint32_t captured_in; /* of a graph's node: string id of the range's name; TP_STRING_NONE */
     bool is_selected;
     bool is_inner; /* a call of the driver that a call of the runtime made: left out */
     /* by tptrace_list_cuda_join: */
@@ -59,6 +60,12 @@ struct tptrace_memory_item {
     bool is_selected;
 };
 
+/* A thread made or copied a node of a graph. */
+struct tptrace_node_item {
+    uint64_t user, node, original; /* original 0: it is no copy */
+    uint64_t ordinal, sequence;    /* of the innermost range, 0 none */
+};
+
 struct tptrace_list {
     struct tptrace_item *items;
     size_t count, capacity;
@@ -69,8 +76,9 @@ struct tptrace_list {
     struct tptrace_work_item *works;
     struct tptrace_call_place *calls;
     struct tptrace_memory_item *memories;
-    size_t work_count, call_count, memory_count;
-    size_t work_capacity, call_capacity, memory_capacity;
+    struct tptrace_node_item *nodes;
+    size_t work_count, call_count, memory_count, node_count;
+    size_t work_capacity, call_capacity, memory_capacity, node_capacity;
     size_t works_detailed;
     struct tptrace_cuda_cursor cursor;
     struct tptrace_activity_names made; /* of names */
@@ -101,6 +109,14 @@ void tptrace_list_cuda_fini(struct tptrace_list *list);
  * Return: 0 or -ENOMEM.
  */
 int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run);
+
+/** tptrace_list_take_node - a CUDA_NODE record. Return: 0 or -ENOMEM. */
+int tptrace_list_take_node(struct tptrace_list *list, const struct tptrace_source *source,
+                           const uint64_t *record, const struct tp_stream *stream);
+
+/** tptrace_list_join_nodes - tell works of graphs in which ranges their nodes were captured; ranges
+ * are sorted by track and number */
+void tptrace_list_join_nodes(struct tptrace_list *list);
 
 /** tptrace_list_occupancy - of a kernel's launch. Return: false when too little is known. */
 bool tptrace_list_occupancy(const struct tptrace_run *run, const struct tptrace_work_item *work,

@@ -112,6 +112,8 @@ int tptrace_list_cuda_take(void *context, const struct tptrace_source *source,
         return take_call(list, source, record, ticks, stream);
     if (tptrace_is_activity(kind))
         return take_work(list, source, record);
+    if (kind == TP_EVENT_CUDA_NODE)
+        return tptrace_list_take_node(list, source, record, stream);
     return kind == TP_EVENT_CUDA_MEMORY || kind == TP_EVENT_MEMORY
                ? take_memory(list, source, record, ticks, stream)
                : 0;
@@ -158,6 +160,10 @@ int tptrace_list_cuda_add(struct tptrace_list *into, struct tptrace_list *from)
     if (!error)
         error = move((void **)&into->memories, &into->memory_count, &into->memory_capacity,
                      (void **)&from->memories, &from->memory_count, sizeof(*into->memories));
+    if (!error)
+        error = move((void **)&into->nodes, &into->node_count, &into->node_capacity,
+                     (void **)&from->nodes, &from->node_count, sizeof(*into->nodes));
+    from->node_capacity = 0;
     from->work_capacity = from->call_capacity = from->memory_capacity = 0;
     return error;
 }
@@ -167,6 +173,7 @@ void tptrace_list_cuda_fini(struct tptrace_list *list)
     free(list->works);
     free(list->calls);
     free(list->memories);
+    free(list->nodes);
 }
 
 /* ---- the ranges of a thread, by time ---- */
@@ -569,6 +576,7 @@ int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run)
     if (!error && list->work_count) {
         find_inner_calls(list);
         join_works(&join);
+        tptrace_list_join_nodes(list);
     }
     if (!error)
         error = join_memories(&join);

@@ -7,6 +7,7 @@
 
 #include "input/tptrace_list.h"
 #include "model/event_metadata.h"
+#include "model/python_text.h"
 
 struct details {
     struct tp_buffer json; /* the map as an object */
@@ -24,6 +25,12 @@ static __attribute__((format(printf, 3, 4))) void put(struct details *d, const c
     va_end(values);
     tp_buffer_format(&d->json, "%s\"%s\": %s", d->json.size ? ", " : "{", key, text);
     tp_event_metadata_put(&d->metadata, key, strlen(key), text, (size_t)n);
+}
+
+static void put_text(struct details *d, const char *key, const struct tp_string *text)
+{
+    tp_buffer_format(&d->json, "%s\"%s\": ", d->json.size ? ", " : "{", key);
+    tp_json_string(&d->json, text->bytes, text->size);
 }
 
 static const char *activity_name(const struct tptrace_activity *activity)
@@ -113,6 +120,8 @@ int tptrace_list_work_details(const struct tptrace_run *run, const struct tptrac
     put(&d, "correlation", "%lld", (long long)id);
     if (work->activity.kind > TP_EVENT_CUDA_API && work->activity.kind != TP_EVENT_CUDA_OVERHEAD)
         put_device_work(&d, &work->activity);
+    if (work->captured_in != TP_STRING_NONE)
+        put_text(&d, "captured in", tp_strings_get(events->strings, work->captured_in));
     if (work->activity.kind == TP_EVENT_GPU_KERNEL)
         put_launch(&d, run, work, tp_strings_get(events->strings, work->geometry));
     tp_buffer_char(&d.json, '}');
