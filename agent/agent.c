@@ -13,6 +13,7 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "capture.h"
+#include "capture_signal.h"
 #include "clock.h"
 #include "drain.h"
 #include "log.h"
@@ -239,6 +240,7 @@ EXPORT void __attribute__((noreturn)) _Exit(int status)
 static void after_fork_in_child(void)
 {
     tp_tls.thread = NULL;
+    tp_capture_fork_child();
     tp_sources_fork_child();
 }
 
@@ -311,6 +313,23 @@ static bool has_room(void)
     return false;
 }
 
+static void start_window(void)
+{
+    struct tp_capture_by_what *by = &tp_agent.config.capture;
+    char buffer[64];
+    const char *why;
+    struct tp_text text;
+
+    if (by->by == TP_CAPTURE_SIGNAL && !tp_capture_signal_start(by->signal, &why)) {
+        tp_text_init(&text, buffer, sizeof(buffer));
+        tp_capture_by_text(by, &text);
+        if (tp_agent.root)
+            tp_log_warn("TPAGENT_CAPTURE=%s: %s; using always", buffer, why);
+        by->by = TP_CAPTURE_ALWAYS;
+    }
+    tp_capture_start(&tp_agent.config);
+}
+
 /* What glibc has and musl lacks: musl takes this library too, if all of its symbols resolve. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
@@ -367,7 +386,7 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
     tp_clock_read(&tp_agent.first_pair, 16);
     call_after_fork(after_fork_in_child);
     tell_children();
-    tp_capture_start(tp_agent.config.capture == TP_CAPTURE_ALWAYS);
+    start_window();
     tp_sources_start(&tp_agent.config);
     if (tp_agent.root || program_matches(tp_agent.config.programs)) {
         int error = open_instance(tp_agent.live);

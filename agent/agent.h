@@ -27,6 +27,7 @@
 #define TP_STOCK_MADE 4u /* of them are made ahead; more come from threads that are gone */
 #define TP_PATH_MAX 1024u
 #define TP_NAME_TABLE (2u << 20)
+#define TP_CAPTURE_ASYNC_MAX 256u
 
 enum tp_state { TP_ASLEEP, TP_ARMING, TP_ARMED, TP_LIVE, TP_ENDED, TP_FAILED };
 
@@ -76,6 +77,15 @@ struct tp_live {
     } names;
     struct tp_name_cache *name_caches; /* TP_NAME_CACHE per control block */
 
+    /* ranges and steps that turn the capture window (capture_range.c) */
+    struct {
+        _Atomic uint64_t units; /* steps begun << 32 | counted by optimizer << 31 | ranges open */
+        _Atomic uint32_t async_open;
+        _Atomic uint32_t optimizer; /* name id of the one whose steps count; 0 none yet */
+        _Atomic uint64_t async[TP_CAPTURE_ASYNC_MAX]; /* ids of start/end ranges; 0 free */
+        _Atomic uint8_t watched[(TP_NAME_FIRST + TP_NAME_LIMIT) / 4]; /* two bits per name id */
+    } capture;
+
     _Atomic uint32_t first_block; /* control block that is handed out first, + 1; 0 not set yet */
     _Atomic uint32_t next_track;
     _Atomic uint32_t next_ring;       /* number of the next ring file */
@@ -103,8 +113,8 @@ struct tp_agent {
     struct tp_live *live; /* NULL: the agent is off in this image */
     char run_dir[TP_PATH_MAX];
     char host[65];
-    char program[256];               /* of /proc/self/exe */
-    bool root;                       /* the process that the user started */
+    char program[256];     /* of /proc/self/exe */
+    bool root;             /* the process that the user started */
     _Atomic bool filtered; /* it has installed a seccomp filter, or the process that forked it */
     struct tp_clock_pair first_pair; /* in the constructor: the far end of the first rate */
     uint8_t last_uuid[16]; /* of the instance that this process was forked from; zero none */

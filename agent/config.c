@@ -9,7 +9,16 @@
 #include "log.h"
 #include "sources.h"
 
-enum variable_type { TYPE_TEXT, TYPE_BOOL, TYPE_SIZE, TYPE_CHOICE, TYPE_CHOICE_SIZE };
+enum variable_type {
+    TYPE_TEXT,
+    TYPE_BOOL,
+    TYPE_SIZE,
+    TYPE_CHOICE,
+    TYPE_CHOICE_SIZE,
+    TYPE_CAPTURE,
+    TYPE_TIME,
+    TYPE_STEPS
+};
 
 struct variable {
     const char *name;
@@ -193,6 +202,12 @@ static bool variable_set(struct tp_config *config, const struct variable *v, con
         return index >= 0;
     case TYPE_CHOICE_SIZE:
         return set_choice_size(at, v->values, text);
+    case TYPE_CAPTURE:
+        return tp_capture_by_parse(text, at);
+    case TYPE_TIME:
+        return tp_time_parse(text, at);
+    case TYPE_STEPS:
+        return tp_schedule_parse(text, at);
     }
     return false;
 }
@@ -218,6 +233,15 @@ static void variable_get(const struct tp_config *config, const struct variable *
     case TYPE_CHOICE_SIZE:
         choice_size_text(at, v->values, text);
         break;
+    case TYPE_CAPTURE:
+        tp_capture_by_text(at, text);
+        break;
+    case TYPE_TIME:
+        tp_time_text(*(const uint64_t *)at, text);
+        break;
+    case TYPE_STEPS:
+        tp_schedule_text(at, text);
+        break;
     }
 }
 
@@ -231,6 +255,21 @@ static bool set_or_fall_back(struct tp_config *config, const struct variable *v,
     if (v->type != TYPE_SIZE || !parse_size(value, &number))
         variable_set(config, v, v->fallback);
     return false;
+}
+
+/* The same of a window. Return: what is used. */
+static const char *complain_capture(const struct variable *v, const char *value,
+                                    struct tp_text *text)
+{
+    if (!strncmp(value, "signal:", 7))
+        tp_text_string(text, "names no signal that can be used: USR1, USR2, RTMIN+n or RTMAX-n");
+    else if (!strncmp(value, "range:", 6))
+        tp_text_format(text, "names no range: 1 to %u bytes", TP_CAPTURE_NAME_MAX - 1);
+    else {
+        tp_text_format(text, "is not one of %s; nearest: ", v->values);
+        choice_text(v->values, nearest_choice(v, value), text);
+    }
+    return v->fallback;
 }
 
 /* What @value should have been, and what is used instead. */
@@ -263,6 +302,17 @@ static void complain_value(const struct variable *v, const char *value)
     case TYPE_CHOICE_SIZE:
         tp_text_format(&text, "is not one of %s; nearest: ", v->values);
         choice_text(v->values, nearest_choice(v, value), &text);
+        break;
+    case TYPE_CAPTURE:
+        used = complain_capture(v, value, &text);
+        break;
+    case TYPE_TIME:
+        tp_text_string(&text, "is no time, such as 500ms, 10s or 2m");
+        break;
+    case TYPE_STEPS:
+        tp_text_string(&text, "is not wait,warmup,active[,repeat[,skip_first]] in steps, with "
+                              "active at least 1");
+        used = "none";
         break;
     }
     tp_log_warn("%s=%.*s %s; using %s", v->name, 64, value, buffer, used);

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture_plan.h"
+
 #define TP_CONFIG_TEXT_MAX 1024
 
 enum tp_config_alloc { TP_ALLOC_OFF, TP_ALLOC_COUNT, TP_ALLOC_SAMPLE, TP_ALLOC_ALL };
@@ -14,7 +16,6 @@ enum tp_config_when_full { TP_FULL_DROP, TP_FULL_WAIT };
 enum tp_config_cuda { TP_CUDA_AUTO, TP_CUDA_CUPTI, TP_CUDA_HOOKS, TP_CUDA_OFF };
 enum tp_config_cuda_graphs { TP_CUDA_GRAPHS_GRAPH, TP_CUDA_GRAPHS_NODE };
 enum tp_config_cupti_clock { TP_CUPTI_CLOCK_AUTO, TP_CUPTI_CLOCK_TSC, TP_CUPTI_CLOCK_CUPTI };
-enum tp_config_capture { TP_CAPTURE_ALWAYS, TP_CAPTURE_CUDA_PROFILER_API };
 enum tp_config_log { TP_LOG_QUIET, TP_LOG_WARN, TP_LOG_INFO };
 
 #define TP_CONFIG_MEMBER_TEXT(field) char field[TP_CONFIG_TEXT_MAX];
@@ -22,6 +23,9 @@ enum tp_config_log { TP_LOG_QUIET, TP_LOG_WARN, TP_LOG_INFO };
 #define TP_CONFIG_MEMBER_SIZE(field) uint64_t field;
 #define TP_CONFIG_MEMBER_CHOICE(field) uint8_t field; /* index among the values */
 #define TP_CONFIG_MEMBER_CHOICE_SIZE(field) struct tp_choice_size field;
+#define TP_CONFIG_MEMBER_CAPTURE(field) struct tp_capture_by_what field;
+#define TP_CONFIG_MEMBER_TIME(field) uint64_t field; /* ns */
+#define TP_CONFIG_MEMBER_STEPS(field) struct tp_schedule field;
 
 struct tp_choice_size {
     uint8_t choice; /* index among the values */

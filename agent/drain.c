@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "capture.h"
+#include "capture_range.h"
 #include "clock.h"
 #include "log.h"
 #include "open_stack.h"
@@ -592,6 +594,7 @@ static void retire_dead(struct tp_live *live)
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;
         tell_track_end(live, e);
+        tp_capture_thread_gone(t);
         if (!tp_recording_recycle_ring(live, i))
             tp_recording_drop_ring(live, live->drain->ring_dir, i);
         tp_os_forget(t->names, TP_NAME_CACHE * sizeof(*t->names)); /* a page */
@@ -663,6 +666,7 @@ static void *drain_main(void *argument)
         unsigned fullest = drain_pass(live, false, true);
         uint64_t now_ns = tp_os_monotonic_ns();
         once_a_second(live, now_ns);
+        tp_capture_tick(tp_ticks());
         thread_second(live, now_ns);
         tell_early(live);
         write_meta(live);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent.h"
+#include "capture_range.h"
 #include "intern.h"
 #include "record.h"
 #include "recording.h"
@@ -56,6 +57,8 @@ static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const 
     memcpy(record + 1, bytes, size);
     uint32_t sum = tp_name_checksum(record, bytes);
     atomic_store_explicit((_Atomic uint32_t *)&record->checksum, sum, memory_order_release);
+    if (tp_unlikely(tp_capture_watches))
+        tp_capture_range_name(live, record);
     *ret_id = record->id;
     return at;
 }

@@ -8,6 +8,9 @@
 
 #include "guard.h"
 
+struct sigaction;
+typedef void tp_signal_handler(int);
+
 struct tp_real {
 #define TP_REAL(result, name, parameters) result(*name) parameters;
 #include "real_symbols.def"

@@ -4,6 +4,7 @@
 
 #include "agent.h"
 #include "base/os.h"
+#include "capture_range.h"
 #include "drain.h"
 #include "points.h"
 #include "stack.h"
@@ -29,7 +30,7 @@ static void set_careful(struct tp_thread *t)
     for (unsigned i = 0; i < TP_CLASS_END; i++)
         skipped |= t->skip[i] | t->unwanted[i];
     if (skipped || atomic_load_explicit(&t->lost_count, memory_order_relaxed) || is_over() ||
-        !tp_capture_is_open())
+        !tp_capture_is_open() || tp_capture_watches)
         atomic_store_explicit(&t->careful, 1, memory_order_relaxed);
 }
 
@@ -178,21 +179,34 @@ static void write_lost(struct tp_thread *t, uint64_t ticks)
 
 /*
  * Outside of the capture window: not wanted, so not lost. Ranges that began in the window end as
- * usual. What is left out is a run of ranges at one depth; a second run, at another depth, while
- * the first is open is written all the same: one run is what the counters can keep apart.
+ * usual. What is left out is a run of ranges at one depth; when the window has opened and closed
+ * again inside of it, another run begins at another depth. Where there are too many of them open at
+ * a time the range is written all the same.
  */
 static bool leave_out(struct tp_thread *t, const struct tp_record *record)
 {
-    unsigned class_ = record->class_;
+    unsigned class_ = record->class_, last = 0;
+    struct tp_unwanted *runs = t->runs[class_];
 
     if (record->role != TP_ROLE_BEGIN)
         return true;
-    if (!t->unwanted[class_])
-        t->unwanted_at[class_] = t->depth[class_];
-    if (t->unwanted_at[class_] != t->depth[class_])
+    while (last < TP_UNWANTED_RUNS && runs[last].count && runs[last].at != t->depth[class_])
+        last++;
+    if (last == TP_UNWANTED_RUNS)
         return false;
+    runs[last].at = t->depth[class_];
+    runs[last].count++;
     t->unwanted[class_]++;
     return true;
+}
+
+static void end_unwanted(struct tp_thread *t, unsigned class_)
+{
+    struct tp_unwanted *runs = t->runs[class_];
+
+    for (unsigned i = 0; i < TP_UNWANTED_RUNS; i++)
+        runs[i].count -= runs[i].count && runs[i].at == t->depth[class_];
+    t->unwanted[class_]--;
 }
 
 /* A begin or a point record. */
@@ -240,7 +254,7 @@ static bool write_end(struct tp_thread *t, const struct tp_record *record, uint6
         return true;
     }
     if (tp_thread_is_unwanted(t, record->class_)) {
-        t->unwanted[record->class_]--;
+        end_unwanted(t, record->class_);
         set_careful(t);
         return true;
     }
@@ -274,25 +288,36 @@ static bool refuse_nested(struct tp_thread *t, const struct tp_record *record, u
     return result;
 }
 
+/* Outside of the capture window a thread needs no ring, unless it opens the window. */
+static bool may_attach(const struct tp_record *record)
+{
+    return tp_capture_is_open() || (tp_capture_watches && tp_capture_is_unit(record));
+}
+
 bool tp_record_slow(const struct tp_record *record, uint64_t ticks)
 {
     struct tp_thread *t = tp_tls.thread;
-    bool result;
+    bool result, turns = false;
 
+    tp_capture_tick(ticks);
     if ((!t || !t->slots) &&
-        (record->role == TP_ROLE_END || !tp_capture_is_open() || !(t = tp_thread_attach())))
+        (record->role == TP_ROLE_END || !may_attach(record) || !(t = tp_thread_attach())))
         return false;
     if (t->busy)
         return refuse_nested(t, record, ticks);
     t->busy = 1;
     t->nested_in_a_row = 0;
     atomic_signal_fence(memory_order_seq_cst);
+    if (tp_capture_watches)
+        turns = tp_capture_before(t, record, ticks);
     if (record->role == TP_ROLE_END)
         result = write_end(t, record, ticks);
     else if (is_over())
         result = false;
     else
         result = write_or_drop(t, record, ticks);
+    if (turns)
+        tp_capture_after(t, record, ticks);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
     return result;

@@ -43,7 +43,7 @@ static struct tp_thread *claim_block(struct tp_live *live)
         uint32_t behind = atomic_load(&blocks_behind);
         while (behind <= index && !atomic_compare_exchange_weak(&blocks_behind, &behind, index + 1))
             ;
-        atomic_store(&t->careful, !tp_capture_is_open());
+        atomic_store(&t->careful, !tp_capture_is_open() || tp_capture_watches);
         t->index = index;
         t->tid = tp_os_tid();
         t->track = 1 + atomic_fetch_add(&live->next_track, 1);

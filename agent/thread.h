@@ -19,6 +19,7 @@
 
 #define TP_THREADS_MAX 4096u
 #define TP_NAME_CACHE 512u
+#define TP_UNWANTED_RUNS 8u
 
 /* A name seen before, found again by the address of the caller's text and then compared: a stale
  * line, or one of a thread that had the block before, is only slow. */
@@ -36,11 +37,10 @@ struct tp_thread {
     uint8_t busy;  /* between the first and the last store of a record */
     _Atomic uint8_t
         careful; /* skip or lost is not zero, or no ring: every record goes the slow way */
-    volatile uint16_t nested_in_a_row;  /* records refused because busy was set */
-    uint32_t depth[TP_CLASS_END];       /* open by class */
-    uint32_t skip[TP_CLASS_END];        /* begins dropped and not yet ended, by class */
-    uint32_t unwanted[TP_CLASS_END];    /* begins outside of the capture window and not yet ended */
-    uint32_t unwanted_at[TP_CLASS_END]; /* depth at which they stand */
+    volatile uint16_t nested_in_a_row; /* records refused because busy was set */
+    uint32_t depth[TP_CLASS_END];      /* open by class */
+    uint32_t skip[TP_CLASS_END];       /* begins dropped and not yet ended, by class */
+    uint32_t unwanted[TP_CLASS_END];   /* begins outside of the capture window and not yet ended */
 
     /* what the next `lost` record says */
     _Atomic uint64_t lost_count, lost_kinds, lost_name_bytes;
@@ -48,8 +48,16 @@ struct tp_thread {
     _Atomic uint64_t dropped;
     uint32_t track, tid, index, entry; /* entry: of the current ring in the registry */
     uint64_t wake_at;                  /* cursor at which the drain is woken once */
-    _Atomic uint32_t next_entry;       /* a larger ring that the drain offers, + 1; 0 none */
-    _Atomic uint32_t state;            /* enum tp_thread_state */
+    /* the capture window */
+    struct tp_unwanted {
+        uint32_t at, count; /* depth at which they stand, and how many: 0 where there are none */
+    } runs[TP_CLASS_END][TP_UNWANTED_RUNS]; /* outermost first */
+    uint32_t unit_at[TP_CLASS_END]; /* where the outermost range stands that holds it open, from 1
+                                       and with all that was left out; 0 none */
+    uint32_t optimizer_at;          /* the same of an optimizer's step, of class OP */
+
+    _Atomic uint32_t next_entry; /* a larger ring that the drain offers, + 1; 0 none */
+    _Atomic uint32_t state;      /* enum tp_thread_state */
     struct tp_name_cache *names;
     /* stacks seen before (stack.h): stays when the block is taken back, since ids are the
      * process's; NULL: not made yet */
@@ -61,7 +69,14 @@ struct tp_thread {
  */
 static inline bool tp_thread_is_unwanted(const struct tp_thread *t, unsigned class_)
 {
-    return t->unwanted[class_] && t->unwanted_at[class_] == t->depth[class_];
+    const struct tp_unwanted *run = t->runs[class_];
+
+    if (!t->unwanted[class_])
+        return false;
+    for (unsigned i = 0; i < TP_UNWANTED_RUNS && run[i].count; i++)
+        if (run[i].at == t->depth[class_])
+            return true;
+    return false;
 }
 
 enum tp_thread_state { TP_THREAD_FREE, TP_THREAD_USED };

@@ -59,6 +59,7 @@ ALLOWED = [
     ("self.c", r"realpath", "in the constructor, into its own buffer"),
     ("malloc_malloc.c", r"strdup", "asks whether libc's own calls reach us"),
     ("torch", r"dlopen|dlclose|dl_iterate_phdr", "loads the observer"),
+    ("mapped.c", r"dl_iterate_phdr", "asks which libraries are mapped"),
     ("cuda_cuda.c", r"atexit", "the last flush, before the driver's own handlers"),
     ("cuda", r"dlopen|dl_iterate_phdr", "finds libcupti and the caller's runtime at run time"),
     ("python", r"dlopen", "finds libpython's functions"),

@@ -78,7 +78,7 @@ static inline bool is_virtual_memory(uint32_t domain, uint32_t id)
  */
 static inline void on_call(uint32_t domain, uint32_t id, const struct tp_cupti_call *call)
 {
-    if (tp_unlikely(tp_agent.config.capture == TP_CAPTURE_CUDA_PROFILER_API))
+    if (tp_unlikely(tp_agent.config.capture.by == TP_CAPTURE_CUDA_PROFILER_API))
         window_of_profiler(domain, id, call);
     if (call->site != TP_CUPTI_SITE_ENTER || call->correlation == tp_tls.cuda_correlation) {
         if (tp_unlikely(is_virtual_memory(domain, id)))

@@ -407,7 +407,7 @@ static void launch_config(struct call *call, const struct tp_launch_config *conf
 
 static bool has_profiler_window(void)
 {
-    return tp_agent.config.capture == TP_CAPTURE_CUDA_PROFILER_API;
+    return tp_agent.config.capture.by == TP_CAPTURE_CUDA_PROFILER_API;
 }
 
 static int profiler_call(struct tp_cuda_real *real, struct tp_held_name *held, bool starts,

@@ -221,7 +221,7 @@ static inline void begin_wholly(struct tp_torch_thread *self, const unsigned cha
         return;
     }
     self->open[self->depth++] = record;
-    if (tp_torch.shapes != TP_TORCH_SHAPES_OFF)
+    if (tp_torch.shapes != TP_TORCH_SHAPES_OFF && TP_LIKELY(tp_capture_is_open()))
         read_inputs(layout, self, record, &entry->last, &details);
     tp_record_op_begin(entry->id, &details);
 }

@@ -372,8 +372,19 @@ def test_window():
         tap.equal(len(p.all("api_end")), 4, "ends")
         if way == "cupti":
             tap.equal(counts(p.all("gpu_kernel"), "name"), {"_Z3sumPKfPf": 4}, "kernels")
-        states = [line["state"] for line in p.lines("capture")]
+        states = [line["state"] for line in p.lines("capture") if "state" in line]
         tap.equal(states, ["closed", "open", "closed"], "window")
+
+
+def test_window_of_ranges():
+    """What is launched while the range is open is kept, whenever it ends on the device."""
+    for way in ("cupti", "hooks"):
+        p = calls("window", 4, TPAGENT_CAPTURE="range:inside", TPAGENT_CUDA=way).only
+        names = {k: v for k, v in api_names(p).items() if "Profiler" not in k}
+        tap.equal(names, {"cudaLaunchKernel": 4}, f"calls, {way}")
+        tap.equal(counts(p.all("api_begin"), "name"), {"inside": 4}, "ranges")
+        if way == "cupti":
+            tap.equal(counts(p.all("gpu_kernel"), "name"), {"_Z3sumPKfPf": 4}, "kernels")
 
 
 def test_overhead():
@@ -428,6 +439,7 @@ def main():
     t.check("the driver's interface, virtual memory", test_driver)
     t.check("a module at the address of another", test_names_of_modules)
     t.check("a capture window by cudaProfilerStart and Stop", test_window)
+    t.check("a capture window by ranges", test_window_of_ranges)
     t.check("CUPTI's own overhead", test_overhead)
     t.check("no refused buffer before 12.9", test_no_null_buffer)
     t.end()

@@ -104,6 +104,9 @@ static void begin(void)
     used = 0;
     lines[0] = '\0';
     walk = (struct tp_cuda_walk){.buffer = buffer};
+    tp_agent.config.capture.by = TP_CAPTURE_CUDA_PROFILER_API;
+    tp_capture_start(&tp_agent.config);
+    tp_capture_open();
     ck_assert(tp_agent_arm());
 }
 

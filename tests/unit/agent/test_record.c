@@ -411,6 +411,14 @@ START_TEST(room_is_made_or_refused_and_nothing_is_counted)
 }
 END_TEST
 
+static void window_begin(void)
+{
+    host_begin();
+    tp_agent.config.capture.by = TP_CAPTURE_CUDA_PROFILER_API;
+    tp_capture_start(&tp_agent.config);
+    tp_capture_open();
+}
+
 static void window_end(void)
 {
     tp_capture_open();
@@ -421,7 +429,7 @@ int main(void)
 {
     TCase *tests = tcase_create("record");
 
-    tcase_add_checked_fixture(tests, host_begin, window_end);
+    tcase_add_checked_fixture(tests, window_begin, window_end);
     tcase_add_test(tests, armed_process_drains_itself_and_loses_nothing);
     tcase_add_loop_test(tests, full_ring_drops_and_counts_and_never_mispairs, 0, 8);
     tcase_add_test(tests, ends_without_begin_are_refused);

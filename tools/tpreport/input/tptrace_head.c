@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "input/tptrace.h"
+#include "input/tptrace_windows.h"
 #include "model/python_text.h"
 
 #define RANKS_MAX 1000000
@@ -418,6 +419,14 @@ static void missing_ranks_line(struct head *head)
     free(there);
 }
 
+static void windows_line(struct head *head, const struct tptrace_member *member)
+{
+    if (!member->process.meta.capture_plan || !begin_member(head, member))
+        return;
+    tptrace_windows_line(head->out, member);
+    end(head);
+}
+
 void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings,
                         const char *prefix, size_t limit, struct tp_buffer *out)
 {
@@ -430,6 +439,7 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
             failed_line(&head, member);
             continue;
         }
+        windows_line(&head, member);
         state_line(&head, member);
         unfinished_line(&head, member);
         loss_lines(&head, member);
@@ -686,6 +696,10 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
         put_text(out, "end_reason", meta->end_reason);
         put_totals(out, member);
         put_open(out, member, strings);
+        if (meta->capture_plan) {
+            tp_buffer_string(out, ", \"capture\": ");
+            tptrace_windows_json(out, member, all);
+        }
         put_sources(out, meta);
         put_cuda(out, &member->process);
         if (all)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "input/tptrace.h"
+#include "input/tptrace_windows.h"
 
 #define THREADS_SHOWN 20
 #define LABEL "%-11s "
@@ -215,6 +216,11 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
     put_clock(out, member);
     put_threads(out, &member->process);
     put_sources(out, meta);
+    if (meta->capture_plan) {
+        put_label(out, "  capture");
+        tptrace_windows_text(out, member);
+        tp_buffer_char(out, '\n');
+    }
     put_cuda(out, &meta->cuda);
     put_records(out, &member->process.totals);
     put_files(out, member);

@@ -291,6 +291,30 @@ static int take_evict(struct tptrace_meta *meta, const struct tptrace_json *line
     return 0;
 }
 
+/* A turn, or totals so far. */
+static int take_capture(struct tptrace_meta *meta, const struct tptrace_json *line,
+                        struct tp_diag *diag)
+{
+    const char *state = tptrace_json_text(line, "state"), *plan = tptrace_json_text(line, "plan");
+    struct tptrace_meta_turn turn = {.is_open = state && !strcmp(state, "open")}, *place;
+    int error = 0;
+
+    (void)diag;
+    if (plan) {
+        tptrace_json_u64(line, "windows", &meta->window_count);
+        tptrace_json_u64(line, "open_ticks", &meta->open_ticks);
+        tptrace_json_u64(line, "left_out", &meta->turns_left_out);
+        return put_text(&meta->capture_plan, plan);
+    }
+    if (!state || !tptrace_json_u64(line, "ticks", &turn.ticks))
+        return -TP_EVALUE;
+    place = add_item(meta, (void **)&meta->turns, &meta->turn_count, sizeof(turn),
+                     TPTRACE_META_OTHERS_MAX, &error);
+    if (place)
+        *place = turn;
+    return error;
+}
+
 static int compare_totals(const void *a, const void *b)
 {
     const struct tptrace_meta_total *left = a, *right = b;
@@ -373,7 +397,7 @@ static const struct {
     {"track", take_track},         {"source", take_source},       {"note", take_note},
     {"drop", take_drop},           {"evict", take_evict},         {"end", take_end},
     {"track_end", take_track_end}, {"recovered", take_recovered}, {"schema", take_nothing},
-    {"module", take_module},       {"device", take_nothing},
+    {"module", take_module},       {"device", take_nothing},      {"capture", take_capture},
 };
 
 static int take_object(struct tptrace_meta *meta, const struct tptrace_json *line,
@@ -557,9 +581,9 @@ static void free_lists(struct tptrace_meta *meta)
 
 void tptrace_meta_fini(struct tptrace_meta *meta)
 {
-    char *texts[] = {meta->host,    meta->boot_id, meta->agent,     meta->exe,
-                     meta->program, meta->clock,   meta->memory,    meta->ring_dir,
-                     meta->parent,  meta->job,     meta->end_reason};
+    char *texts[] = {meta->host,    meta->boot_id, meta->agent,      meta->exe,
+                     meta->program, meta->clock,   meta->memory,     meta->ring_dir,
+                     meta->parent,  meta->job,     meta->end_reason, meta->capture_plan};
 
     free_lists(meta);
     tptrace_meta_cuda_fini(&meta->cuda);
@@ -573,6 +597,7 @@ void tptrace_meta_fini(struct tptrace_meta *meta)
     free(meta->evictions);
     free(meta->totals);
     free(meta->modules);
+    free(meta->turns);
     meta_init(meta);
 }
 

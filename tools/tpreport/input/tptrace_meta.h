@@ -51,6 +51,12 @@ struct tptrace_meta_module {
     uint64_t base, size, offset;
 };
 
+/* The capture window opened or closed. */
+struct tptrace_meta_turn {
+    uint64_t ticks;
+    bool is_open;
+};
+
 struct tptrace_meta {
     bool has_start;
     bool has_uuid;
@@ -74,8 +80,12 @@ struct tptrace_meta {
     struct tptrace_meta_evict *evictions;
     struct tptrace_meta_total *totals; /* ascending by track */
     struct tptrace_meta_module *modules;
+    struct tptrace_meta_turn *turns; /* as they happened; turns_left_out of them are not here */
     size_t pair_count, track_count, source_count, note_count, drop_count, eviction_count,
-        total_count, module_count;
+        total_count, module_count, turn_count;
+
+    char *capture_plan;                                /* NULL: there is no capture window */
+    uint64_t window_count, open_ticks, turns_left_out; /* totals, as the process says */
 
     struct tptrace_meta_cuda cuda;
     bool recovered; /* rings were made blocks */
