@@ -122,7 +122,8 @@ def built_otherwise(*compiler):
         source, program = os.path.join(place, "a.c"), os.path.join(place, "a")
         with open(source, "w", encoding="ascii") as file:
             file.write(C_PROGRAM)
-        if tap.run([*compiler, "-o", program, source, "-pthread"], tap.clean_environment()).returncode:
+        build = [*compiler, "-o", program, source, "-pthread"]
+        if tap.run(build, tap.clean_environment()).returncode:
             raise tap.Skip(" ".join(compiler) + " does not work here")
         bare, folders = compare([program], TPAGENT_LOG="quiet")
         tap.equal(bare.returncode, 3, "exit status of the bare run")
@@ -139,7 +140,7 @@ def children_say_nothing():
         environment = tap.recorded_environment(out)
         environment["LD_PRELOAD"] = jemalloc[0] + ":" + tap.AGENT
         done = tap.run(["bash", "-c", "env true; env false || env true"], environment)
-        tap.equal(done.stderr.count(b"tpagent: malloc: host allocations not visible"), 1, done.stderr)
+        tap.equal(done.stderr.count(b"host allocations not visible"), 1, done.stderr)
         tap.equal(len(done.stderr.splitlines()), 1, done.stderr)
 
 
