@@ -113,8 +113,8 @@ struct tp_agent {
     struct tp_live *live; /* NULL: the agent is off in this image */
     char run_dir[TP_PATH_MAX];
     char host[65];
-    char program[256];               /* of /proc/self/exe */
-    bool root;                       /* the process that the user started */
+    char program[256];     /* of /proc/self/exe */
+    bool root;             /* the process that the user started */
     _Atomic bool filtered; /* it has installed a seccomp filter, or the process that forked it */
     struct tp_clock_pair first_pair; /* in the constructor: the far end of the first rate */
     uint8_t last_uuid[16]; /* of the instance that this process was forked from; zero none */

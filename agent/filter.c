@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs that forbid themselves system calls. A seccomp filter that kills would kill the host for
- * a call of ours, so the recording ends before one is installed, and no more calls are made. Filters
- * get in through libc's prctl or syscall; code that makes system calls of its own is not seen.
+ * a call of ours, so the recording ends before one is installed, and no more calls are made.
+ * Filters get in through libc's prctl or syscall; code that makes system calls of its own is not
+ * seen.
  *
  * Both wrappers end in a jump with the registers as they came, where the compiler optimises: a
  * system call that returns on another stack (clone) then returns to the caller.
@@ -23,6 +24,46 @@ EXPORT int tp_filter_prctl(int option, unsigned long a, unsigned long b, unsigne
 EXPORT long tp_filter_syscall(long number, long a, long b, long c, long d, long e,
                               long f) __asm__("syscall");
 
+/*
+ * Before the real functions are known they are not looked for: an allocator that starts up
+ * (jemalloc) calls syscall with its lock held, and a failed dlsym calls malloc.
+ */
+#if defined(__x86_64__)
+static long call(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+
+    __asm__ volatile("syscall"
+                     : "+a"(number)
+                     : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return number;
+}
+#elif defined(__aarch64__)
+static long call(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c, x3 __asm__("x3") = d, x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+
+    __asm__ volatile("svc 0"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                     : "memory");
+    return x0;
+}
+#else
+#error "a system call without libc, for this architecture"
+#endif
+
+static long as_libc(long result)
+{
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
 /* Not the probes for what the kernel can do, which have no filter to install. */
 static bool prctl_installs(unsigned long option, unsigned long mode, unsigned long filter)
 {
@@ -32,26 +73,20 @@ static bool prctl_installs(unsigned long option, unsigned long mode, unsigned lo
 
 static bool seccomp_installs(unsigned long operation, unsigned long filter)
 {
-    return operation == SECCOMP_SET_MODE_STRICT ||
-           (operation == SECCOMP_SET_MODE_FILTER && filter);
+    return operation == SECCOMP_SET_MODE_STRICT || (operation == SECCOMP_SET_MODE_FILTER && filter);
 }
 
 int tp_filter_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-    if (tp_unlikely(!tp_real.prctl))
-        tp_real_find();
     if (tp_unlikely(prctl_installs((unsigned)option, a, b)))
         tp_agent_before_filter();
     if (tp_likely(tp_real.prctl != NULL))
         return tp_real.prctl(option, a, b, c, d);
-    errno = ENOSYS;
-    return -1;
+    return (int)as_libc(call(SYS_prctl, option, (long)a, (long)b, (long)c, (long)d, 0));
 }
 
 long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    if (tp_unlikely(!tp_real.syscall))
-        tp_real_find();
     if (tp_unlikely(number == SYS_seccomp && seccomp_installs((unsigned long)a, (unsigned long)c)))
         tp_agent_before_filter();
     if (tp_unlikely(number == SYS_prctl &&
@@ -59,6 +94,5 @@ long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long
         tp_agent_before_filter();
     if (tp_likely(tp_real.syscall != NULL))
         return tp_real.syscall(number, a, b, c, d, e, f);
-    errno = ENOSYS;
-    return -1;
+    return as_libc(call(number, a, b, c, d, e, f));
 }

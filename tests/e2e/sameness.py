@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The same with the agent as without: output, errors, exit status, signals, open descriptors."""
 
+import glob
 import os
 import shutil
 import signal
@@ -90,6 +91,59 @@ def torch_runs():
     same(PYTHON, "-c", program)
 
 
+def lives_under_its_filter(*arguments):
+    """The recording ends before a filter that kills for any system call of ours, and is whole."""
+    command = [os.path.join(WORKLOADS, "filtered"), *arguments]
+    for alloc in ("count", "sample:4k", "all"):
+        bare, _ = compare(command, TPAGENT_ALLOC=alloc)
+        tap.equal(bare.returncode, 3, "exit status of the bare run")
+        with tap.folder() as out:
+            tap.run(command, tap.recorded_environment(out, TPAGENT_ALLOC=alloc))
+            done = tap.run([tap.TPREPORT, "info", out], tap.clean_environment())
+            assert b"ended (seccomp)" in done.stdout, done
+
+
+C_PROGRAM = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void *run(void *p) { for (int i = 0; i < 1000; i++) free(malloc(i)); return p; }
+int main(void) {
+    pthread_t t; void *p = aligned_alloc(64, 128);
+    pthread_create(&t, 0, run, 0); pthread_join(t, 0);
+    printf("%d\\n", p != 0); free(p); return 3;
+}
+"""
+
+
+def built_otherwise(*compiler):
+    """Runs the same, but for the line about allocations that are not visible."""
+    need(compiler[0])
+    with tap.folder() as place:
+        source, program = os.path.join(place, "a.c"), os.path.join(place, "a")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(C_PROGRAM)
+        build = [*compiler, "-o", program, source, "-pthread"]
+        if tap.run(build, tap.clean_environment()).returncode:
+            raise tap.Skip(" ".join(compiler) + " does not work here")
+        bare, folders = compare([program], TPAGENT_LOG="quiet")
+        tap.equal(bare.returncode, 3, "exit status of the bare run")
+        tap.equal(len(folders), 1, "process folders")
+
+
+def children_say_nothing():
+    """That allocations are not visible is said by the process that the user starts, and by none of
+    its children, whose errors somebody may read."""
+    jemalloc = glob.glob("/usr/lib/*/libjemalloc.so.2")
+    if not jemalloc:
+        raise tap.Skip("no libjemalloc.so.2")
+    with tap.folder() as out:
+        environment = tap.recorded_environment(out)
+        environment["LD_PRELOAD"] = jemalloc[0] + ":" + tap.AGENT
+        done = tap.run(["bash", "-c", "env true; env false || env true"], environment)
+        tap.equal(done.stderr.count(b"host allocations not visible"), 1, done.stderr)
+        tap.equal(len(done.stderr.splitlines()), 1, done.stderr)
+
+
 def main():
     t = tap.Tap()
     program = lambda name: os.path.join(WORKLOADS, name)
@@ -150,6 +204,12 @@ def main():
     )
     t.check("a threaded C program", same_and_recorded, program("threads"))
     t.check("a program with threads that sets its user and group", same, program("set_user"))
+    for way in (["syscall"], ["syscall", "threads"], ["prctl"]):
+        name = "a filter that kills for system calls: " + " ".join(way)
+        t.check(name, lives_under_its_filter, *way)
+    t.check("a program on musl", built_otherwise, "musl-gcc")
+    t.check("a program with the thread sanitizer", built_otherwise, "gcc", "-fsanitize=thread")
+    t.check("children say nothing of a source that cannot start", children_say_nothing)
     t.check("a statically linked program: nothing happens", static_program_leaves_nothing)
     t.check("a program that closes all descriptors", same, program("close_all"))
     t.check(

@@ -56,7 +56,8 @@ static inline bool may_record(void)
     const struct tp_live *live = tp_agent.live;
 
     if (tp_likely(t && t->slots))
-        return true;
+        return tp_likely(!atomic_load_explicit(&t->careful, memory_order_relaxed)) ||
+               tp_recording();
     return live && live->pid && tp_recording() && tp_thread_attach();
 }
 

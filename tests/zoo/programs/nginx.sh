@@ -2,7 +2,7 @@
 # package: nginx-light apache2-utils
 # needs: /usr/sbin/nginx ab
 # records: nginx ab
-mkdir logs www && seq 100000 >www/big && echo small >www/small && chmod -R a+rX . 
+mkdir logs www && seq 100000 >www/big && echo small >www/small && chmod -R a+rX .
 cat >conf <<END
 worker_processes 2;
 pid $PWD/pid;
