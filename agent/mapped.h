@@ -15,8 +15,9 @@
 bool tp_mapped_path(const char *begins, char *ret_path, size_t size);
 
 /**
- * tp_mapped_listed - whether the path of a mapped file holds @part (at most 63 bytes), as the kernel
- * lists them
+ * tp_mapped_listed - whether the path of a mapped file holds @part (at most 63 bytes), as the
+ * kernel lists them
+ *
  * Context: any; takes no lock.
  */
 bool tp_mapped_listed(const char *part);

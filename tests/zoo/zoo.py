@@ -3,8 +3,9 @@
 
 Each programs/NAME.sh is run in an empty folder by bash: without the agent; below it as it is by
 default; with every process recorded and every allocation; with every process and a sample of the
-allocations. Output, exit status and the files it leaves must be the same, no process may stay behind, and
-each recording must be whole to `tpreport check`. The head of a script says what it takes:
+allocations. Output, exit status and the files it leaves must be the same, no process may stay
+behind, and each recording must be whole to `tpreport check`. The head of a script says
+what it takes:
 
     # package: Debian packages, as tests/zoo/install takes them
     # needs: commands or files without which it is skipped
@@ -53,7 +54,11 @@ class Animal:
         with open(path, encoding="utf-8") as file:
             for line in file:
                 word, colon, rest = line.lstrip("# ").partition(":")
-                if line.startswith("# ") and colon and word in ("package", "needs", "user", "records"):
+                if (
+                    line.startswith("# ")
+                    and colon
+                    and word in ("package", "needs", "user", "records")
+                ):
                     self.head.setdefault(word, []).extend(rest.split())
                 elif not line.startswith("#"):
                     break
@@ -149,13 +154,22 @@ def same(got, expected):
         if got[what] == value:
             continue
         lines = difflib.unified_diff(
-            str(value).splitlines(), str(got[what]).splitlines(), "without", "below", lineterm="", n=1
+            str(value).splitlines(),
+            str(got[what]).splitlines(),
+            "without",
+            "below",
+            lineterm="",
+            n=1,
         )
-        raise AssertionError(what + ":\n" + "\n".join(list(lines)[:60]) + "\n" + got["stderr"][-1500:])
+        raise AssertionError(
+            what + ":\n" + "\n".join(list(lines)[:60]) + "\n" + got["stderr"][-1500:]
+        )
 
 
 def recordings(out):
-    return sorted(path for path in glob.glob(os.path.join(out, "tpagent-*")) if os.path.isdir(path))
+    return sorted(
+        path for path in glob.glob(os.path.join(out, "tpagent-*")) if os.path.isdir(path)
+    )
 
 
 def programs_of(recording):
@@ -200,7 +214,9 @@ def visit(tap_stream, animal):
     """Whether the program passed, or None where it is not here."""
     missing = animal.missing()
     if missing:
-        text = f"{', '.join(missing)} is not here: apt-get install {' '.join(animal.head['package'])}"
+        text = (
+            f"{', '.join(missing)} is not here: apt-get install {' '.join(animal.head['package'])}"
+        )
 
         def skip():
             raise tap.Skip(text)
@@ -227,7 +243,9 @@ def main(names):
     known = {animal.name for animal in animals}
     unknown = set(names) - known
     if unknown:
-        sys.exit(f"zoo.py: no {', '.join(sorted(unknown))} here; there are {' '.join(sorted(known))}")
+        sys.exit(
+            f"zoo.py: no {', '.join(sorted(unknown))} here; there are {' '.join(sorted(known))}"
+        )
     results = {a.name: visit(t, a) for a in animals if not names or a.name in names}
     passed = sorted(name for name, result in results.items() if result)
     absent = sorted(name for name, result in results.items() if result is None)

@@ -62,7 +62,7 @@ struct tp_cuda {
     uint32_t api; /* version of CUPTI */
     bool ticks;   /* CUPTI's times are our ticks */
     bool graph_nodes;
-    bool is_started; /* all of it: what is lost from now on is another client's doing */
+    bool is_started;         /* all of it: what is lost from now on is another client's doing */
     _Atomic uint32_t broken; /* CUPTI said that it gave up, or another client took its buffers */
     char library[1024];      /* path of libcupti, "" none */
     struct tp_cupti cupti;

@@ -101,8 +101,8 @@ static void many(int count)
     CHECK(cudaDeviceSynchronize());
 }
 
-/* For counts that end in millions: after every 1,000 launches a copy of 1,000 bytes, in a range, and
- * now and then the memory of this process. */
+/* For counts that end in millions: after every 1,000 launches a copy of 1,000 bytes, in a range,
+ * and now and then the memory of this process. */
 static void millions(int count)
 {
     static char host[1000];

@@ -86,7 +86,8 @@ print(json.dumps({key: found[key] for key in ("outer", "inner", "aten::ones")}))
         done = tap.run([python, "-c", code], tap.recorded_environment(out))
         tap.equal(json.loads(done.stdout), wanted, "PyTorch's own figures below the agent")
         report = tap.run(
-            [tap.TPREPORT, "--format", "json", *glob.glob(out + "/tpagent-*")], tap.clean_environment()
+            [tap.TPREPORT, "--format", "json", *glob.glob(out + "/tpagent-*")],
+            tap.clean_environment(),
         )
         rows = {row["key"]: row for row in json.loads(report.stdout)["rows"]}
         for name, bytes_used in wanted.items():

@@ -58,13 +58,17 @@ def test_whole():
     with tap.folder() as out:
         recording, memory = record(out, TPAGENT_WHEN_FULL="wait")
         rows, process = report(recording)
-        tap.equal(rows["scale(float*, float)"], (COUNT, COUNT * KERNEL_US), "kernels and their time")
+        tap.equal(
+            rows["scale(float*, float)"], (COUNT, COUNT * KERNEL_US), "kernels and their time"
+        )
         count, device_us = rows["Memcpy HtoD (Pageable -> Device)"]
         tap.equal((count, round(device_us, 3)), (COPIES, round(COPIES * COPY_US, 3)), "copies")
         tap.equal(rows["cudaLaunchKernel"], (COUNT, 0), "launches")
         tap.equal(bytes_copied(recording), [1000] * COPIES, "bytes of the copies")
         lost = [process[key] for key in ("lost_records", "dropped_records", "missing_slots")]
-        lost += [process["cuda"][key] for key in ("dropped", "no_room", "invalid", "buffers_refused")]
+        lost += [
+            process["cuda"][key] for key in ("dropped", "no_room", "invalid", "buffers_refused")
+        ]
         tap.equal(lost, [0] * 7, "losses")
         is_flat(memory)
 
