@@ -69,13 +69,14 @@ int main(int argc, char **argv)
         if (pthread_create(&threads[i], NULL, i == 5 ? record_for_ever : record_some,
                            (void *)30000))
             abort();
+    /* that a thread is gone the agent knows from the kernel, the sanitizer from a join only */
+    for (int i = 0; i < 5; i++)
+        pthread_join(threads[i], NULL);
     for (int i = 0; i < 40; i++) {
         if (pthread_create(&brief, NULL, record_some, (void *)50))
             abort();
         pthread_join(brief, NULL);
         usleep(50000);
     }
-    for (int i = 0; i < 5; i++)
-        pthread_join(threads[i], NULL);
     return 0;
 }
