@@ -82,11 +82,10 @@ static void turn(uint32_t closed, uint64_t ticks)
 
 static bool is_triggered(void)
 {
-    bool on = state.by == TP_CAPTURE_CUDA_PROFILER_API || state.by == TP_CAPTURE_SIGNAL
-                  ? atomic_load(&state.switched_on)
-                  : true;
+    bool is_switched = state.by == TP_CAPTURE_CUDA_PROFILER_API || state.by == TP_CAPTURE_SIGNAL;
 
-    return on && !atomic_load(&state.delayed) && tp_capture_range_wants();
+    return (!is_switched || atomic_load(&state.switched_on)) && !atomic_load(&state.delayed) &&
+           tp_capture_range_wants();
 }
 
 static bool is_wanted(void)

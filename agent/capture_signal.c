@@ -110,17 +110,14 @@ EXPORT int sigaction(int signal, const struct sigaction *restrict action,
 static tp_signal_handler *armed_handler(int signal, tp_signal_handler *handler,
                                         tp_signal_handler *(*next)(int, tp_signal_handler *))
 {
-    struct sigaction ours = our_action(), found;
+    struct sigaction standard = {.sa_handler = SIG_DFL}, found;
 
-    if (handler != SIG_DFL) {
-        tp_signal_handler *old = next(signal, handler);
-        if (old != SIG_ERR)
-            note_taken();
-        return old == on_signal ? SIG_DFL : old;
-    }
-    if (tp_real.sigaction(signal, &ours, &found) < 0)
-        return SIG_ERR;
-    return is_ours(&found) ? SIG_DFL : found.sa_handler;
+    if (handler == SIG_DFL)
+        return armed_action(signal, &standard, &found) < 0 ? SIG_ERR : found.sa_handler;
+    tp_signal_handler *old = next(signal, handler);
+    if (old != SIG_ERR)
+        note_taken();
+    return old == on_signal ? SIG_DFL : old;
 }
 
 #define SIGNAL_LIKE(name)                                                                          \

@@ -27,6 +27,13 @@ struct tp_torch_device {
 typedef void told(void *address, long bytes, size_t allocated, size_t reserved,
                   struct tp_torch_device device);
 
+/* Stands where there is none, so that it is not looked for at each block. */
+static void tell_nobody(void *address, long bytes, size_t allocated, size_t reserved,
+                        struct tp_torch_device device)
+{
+    (void)address, (void)bytes, (void)allocated, (void)reserved, (void)device;
+}
+
 /* The function that PyTorch means: libc10 came in with RTLD_LOCAL. Its library stays mapped. */
 static told *find(const char *name)
 {
@@ -40,7 +47,7 @@ static told *find(const char *name)
     if (!found)
         found = dlsym(RTLD_NEXT, name);
     *(void **)&function = found;
-    return function;
+    return function ? function : tell_nobody;
 }
 
 static void take(const void *address, long bytes, struct tp_torch_device device)
@@ -60,12 +67,13 @@ static void take(const void *address, long bytes, struct tp_torch_device device)
     {                                                                                              \
         static told *_Atomic real;                                                                 \
         told *next = atomic_load_explicit(&real, memory_order_relaxed);                            \
-        if (tp_unlikely(!next) && (next = find(#SYMBOL)))                                          \
+        if (tp_unlikely(!next)) {                                                                  \
+            next = find(#SYMBOL);                                                                  \
             atomic_store_explicit(&real, next, memory_order_relaxed);                              \
+        }                                                                                          \
         if (tp_unlikely(device.type == TORCH_CUDA))                                                \
             take(address, bytes, device);                                                          \
-        if (tp_likely(next != NULL))                                                               \
-            next(address, bytes, allocated, reserved, device);                                     \
+        next(address, bytes, allocated, reserved, device);                                         \
     }
 TOLD_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)
 TOLD_HOOK(_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE)
