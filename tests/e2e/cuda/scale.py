@@ -63,13 +63,16 @@ def test_whole():
         )
         count, device_us = rows["Memcpy HtoD (Pageable -> Device)"]
         tap.equal((count, round(device_us, 3)), (COPIES, round(COPIES * COPY_US, 3)), "copies")
+        count, device_us = rows["copy"]
+        tap.equal((count, round(device_us, 3)), (COPIES, round(COPIES * COPY_US, 3)), "ranges")
         tap.equal(rows["cudaLaunchKernel"], (COUNT, 0), "launches")
         tap.equal(bytes_copied(recording), [1000] * COPIES, "bytes of the copies")
         lost = [process[key] for key in ("lost_records", "dropped_records", "missing_slots")]
         lost += [
             process["cuda"][key] for key in ("dropped", "no_room", "invalid", "buffers_refused")
         ]
-        tap.equal(lost, [0] * 7, "losses")
+        lost += [process["cuda"][key] for key in ("without_launch", "late_calls")]
+        tap.equal(lost, [0] * 9, "losses")
         is_flat(memory)
 
 

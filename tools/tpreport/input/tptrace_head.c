@@ -247,7 +247,7 @@ static void cuda_loss_lines(struct head *head, const struct tptrace_member *memb
                "records of CUPTI of kinds that the agent does not know");
     count_line(head, member, cuda->buffers, "buffers refused to CUPTI at the limit");
     count_line(head, member, t->without_time, "records of CUDA without a time are in no sum");
-    count_line(head, member, t->late_calls, "CUDA calls came too late to find their range");
+    count_line(head, member, t->late_calls, "CUDA calls belong to no range: nothing tells which");
     count_line(head, member, t->unknown_sizes,
                "frees of device memory whose allocation is not recorded count 0 bytes");
 }
@@ -315,6 +315,8 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
         tp_buffer_string(head->out, ") belong to no range: no launch recorded");
         end(head);
     }
+    count_line(head, member, t->cuda.by_external,
+               "pieces of device work were placed by external ids: their calls are not recorded");
     cuda_until_line(head, member);
     if ((t->stream.device_memory || t->cuda.has_memory) && begin_member(head, member)) {
         tp_buffer_format(head->out, "device memory is what %s",
@@ -623,6 +625,7 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_process *p)
     tp_buffer_format(out, ", \"without_launch_ns\": %lld", (long long)t->without_launch_ns);
     put_count(out, "inner_calls_left_out", t->inner_calls);
     put_count(out, "late_calls", t->late_calls);
+    put_count(out, "by_external_id", t->by_external);
     put_text(out, "device_memory_of",
              p->totals.stream.device_memory ? "framework"
              : t->has_memory                ? "cuda"

@@ -46,7 +46,8 @@ struct tptrace_work_item {
     uint32_t id;  /* that it goes by: of an inner call and its work, the outer one's */
     size_t owner; /* the range below which it happened, TPTRACE_NO_ITEM none */
     bool has_launch;
-    bool is_placed; /* its thread said where it stood */
+    bool is_by_external; /* its launch is known by an external id only */
+    bool is_placed;      /* its thread said where it stood */
 };
 
 struct tptrace_memory_item {
@@ -66,6 +67,17 @@ struct tptrace_node_item {
     uint64_t ordinal, sequence;    /* of the innermost range, 0 none */
 };
 
+/* The external id of a call. */
+struct tptrace_external_item {
+    uint64_t user, id;
+    uint32_t correlation;
+    uint8_t type;
+    /* by tptrace_list_join_externals: the range that all calls of the id have in common */
+    bool is_known, is_selected;
+    uint32_t tid;
+    size_t owner;
+};
+
 struct tptrace_list {
     struct tptrace_item *items;
     size_t count, capacity;
@@ -77,8 +89,9 @@ struct tptrace_list {
     struct tptrace_call_place *calls;
     struct tptrace_memory_item *memories;
     struct tptrace_node_item *nodes;
-    size_t work_count, call_count, memory_count, node_count;
-    size_t work_capacity, call_capacity, memory_capacity, node_capacity;
+    struct tptrace_external_item *externals;
+    size_t work_count, call_count, memory_count, node_count, external_count;
+    size_t work_capacity, call_capacity, memory_capacity, node_capacity, external_capacity;
     size_t works_detailed;
     struct tptrace_cuda_cursor cursor;
     struct tptrace_activity_names made; /* of names */

@@ -59,7 +59,7 @@ static int tell_path(void *context, const struct tp_launch_key *key,
 /* ---- records ---- */
 
 static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_source *source,
-                         const uint64_t *record)
+                         const uint64_t *record, uint64_t ticks)
 {
     struct tptrace_launches *launches = w->all->launches;
     struct tptrace_activity activity;
@@ -67,7 +67,7 @@ static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_sou
     tptrace_activity_read(&activity, record, &source->process->cuda_clock, &w->cursor,
                           source->names, &w->made, &source->process->meta.cuda);
     if (activity.kind == TP_EVENT_CUDA_API)
-        return tptrace_launches_call(launches, &activity, &w->sink);
+        return tptrace_launches_call(launches, &activity, ticks, &w->sink);
     if (tptrace_is_device_work(activity.kind)) {
         int error = tptrace_launches_work(launches, &activity);
         if (error)
@@ -107,7 +107,10 @@ static int take(void *context, const struct tptrace_source *source, const uint64
     if (kind == TP_EVENT_CUDA_CALL)
         return tptrace_launches_place(w->all->launches, stream, tp_slot_argument(record), &w->sink);
     if (tptrace_is_activity(kind))
-        return take_activity(w, source, record);
+        return take_activity(w, source, record, ticks);
+    if (kind == TP_EVENT_CUDA_EXTERNAL)
+        return tptrace_launches_external(w->all->launches, tp_slot_argument(record),
+                                         (uint8_t)record[5], record[4]);
     if (kind == TP_EVENT_MEMORY && !tp_stream_innermost(stream))
         add_memory(&w->own_memory, tp_clock_ns(&source->process->clock, &w->cursor.process, ticks),
                    (int64_t)record[5], 1);
