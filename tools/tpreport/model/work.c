@@ -90,6 +90,7 @@ static void fill_work(const struct tp_event_list *list, const struct tp_function
         ret_work->launched = launch->kernel;
         ret_work->geometry = launch->geometry;
         ret_work->occupancy = launch->occupancy;
+        ret_work->captured_in = launch->captured_in;
     }
 }
 
