@@ -282,10 +282,8 @@ int tptrace_launch_ids_each(struct tptrace_launch_ids *ids,
         for (uint32_t k = 0; ids->pages[i] && k < PAGE_ENTRIES && !result; k++)
             result = visit(context, &ids->pages[i]->entries[k]);
     }
-    for (size_t i = 0; i < TPTRACE_ID_SLOTS && !result; i++) {
-        for (struct tptrace_straggler *s = ids->stragglers[i]; s && !result; s = s->next)
-            result = visit(context, &s->entry);
-    }
+    for (struct tptrace_straggler *s = ids->oldest; s && !result; s = s->newer)
+        result = visit(context, &s->entry);
     return result;
 }
 
@@ -304,13 +302,12 @@ void tptrace_launch_ids_reset(struct tptrace_launch_ids *ids)
         free(ids->pages[i]);
         ids->pages[i] = NULL;
     }
-    for (size_t i = 0; i < TPTRACE_ID_SLOTS; i++) {
-        for (struct tptrace_straggler *s = ids->stragglers[i], *next; s; s = next) {
-            next = s->next;
-            free(s);
-        }
-        ids->stragglers[i] = NULL;
+    for (struct tptrace_straggler *s = ids->oldest, *newer; s; s = newer) {
+        newer = s->newer;
+        free(s);
     }
+    if (ids->straggler_count)
+        memset(ids->stragglers, 0, sizeof(ids->stragglers));
     ids->oldest = ids->newest = NULL;
     ids->straggler_count = 0;
     ids->by_external = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Calls of CUDA, the ranges they stand in and the work on the device, joined while records stream
  * by. Whatever comes first waits for the rest: what is kept grows with what is under way, not with
- * the length of a recording. A correlation id's entry is kept for a million ids, and longer while
- * it waits. */
+ * the length of a recording. */
 #ifndef TP_INPUT_TPTRACE_LAUNCHES_H
 #define TP_INPUT_TPTRACE_LAUNCHES_H
 
