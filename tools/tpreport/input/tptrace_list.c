@@ -410,7 +410,8 @@ static int append_launch(const struct making *m, const struct tptrace_work_item 
     if (work->geometry == TP_STRING_NONE && work->captured_in == TP_STRING_NONE)
         return 0;
     if (tp_geometry_parse(&geometry, json->bytes, json->size) &&
-        tptrace_list_occupancy(m->run, work, &geometry, &occupancy))
+        tptrace_cuda_occupancy(&m->run->members[work->user].process.meta.cuda,
+                               work->activity.device, &geometry, &occupancy))
         launch.occupancy = (float)occupancy.percent;
     return tp_event_list_append_launch(m->events, &launch);
 }

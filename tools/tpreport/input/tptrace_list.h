@@ -6,6 +6,7 @@
 
 #include "input/tptrace.h"
 #include "input/tptrace_cuda.h"
+#include "input/tptrace_nodes.h"
 #include "model/geometry.h"
 
 struct tptrace_item {
@@ -61,12 +62,6 @@ struct tptrace_memory_item {
     bool is_selected;
 };
 
-/* A thread made or copied a node of a graph. */
-struct tptrace_node_item {
-    uint64_t user, node, original; /* original 0: it is no copy */
-    uint64_t ordinal, sequence;    /* of the innermost range, 0 none */
-};
-
 /* The external id of a call. */
 struct tptrace_external_item {
     uint64_t user, id;
@@ -88,10 +83,10 @@ struct tptrace_list {
     struct tptrace_work_item *works;
     struct tptrace_call_place *calls;
     struct tptrace_memory_item *memories;
-    struct tptrace_node_item *nodes;
+    struct tptrace_nodes nodes;
     struct tptrace_external_item *externals;
-    size_t work_count, call_count, memory_count, node_count, external_count;
-    size_t work_capacity, call_capacity, memory_capacity, node_capacity, external_capacity;
+    size_t work_count, call_count, memory_count, external_count;
+    size_t work_capacity, call_capacity, memory_capacity, external_capacity;
     size_t works_detailed;
     struct tptrace_cuda_cursor cursor;
     struct tptrace_activity_names made; /* of names */
@@ -122,18 +117,6 @@ void tptrace_list_cuda_fini(struct tptrace_list *list);
  * Return: 0 or -ENOMEM.
  */
 int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run);
-
-/** tptrace_list_take_node - a CUDA_NODE record. Return: 0 or -ENOMEM. */
-int tptrace_list_take_node(struct tptrace_list *list, const struct tptrace_source *source,
-                           const uint64_t *record, const struct tp_stream *stream);
-
-/** tptrace_list_join_nodes - tell works of graphs in which ranges their nodes were captured; ranges
- * are sorted by track and number */
-void tptrace_list_join_nodes(struct tptrace_list *list);
-
-/** tptrace_list_occupancy - of a kernel's launch. Return: false when too little is known. */
-bool tptrace_list_occupancy(const struct tptrace_run *run, const struct tptrace_work_item *work,
-                            const struct tp_geometry *geometry, struct tp_occupancy *ret);
 
 /**
  * tptrace_list_work_details - the details of the event appended last, which @work became

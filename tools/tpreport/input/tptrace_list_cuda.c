@@ -112,7 +112,7 @@ int tptrace_list_cuda_take(void *context, const struct tptrace_source *source,
     if (tptrace_is_activity(kind))
         return take_work(list, source, record);
     if (kind == TP_EVENT_CUDA_NODE)
-        return tptrace_list_take_node(list, source, record, stream);
+        return tptrace_nodes_take(&list->nodes, source, record, stream);
     if (kind == TP_EVENT_CUDA_EXTERNAL)
         return tptrace_list_take_external(list, source, record);
     return kind == TP_EVENT_CUDA_MEMORY || kind == TP_EVENT_MEMORY
@@ -162,12 +162,12 @@ int tptrace_list_cuda_add(struct tptrace_list *into, struct tptrace_list *from)
         error = move((void **)&into->memories, &into->memory_count, &into->memory_capacity,
                      (void **)&from->memories, &from->memory_count, sizeof(*into->memories));
     if (!error)
-        error = move((void **)&into->nodes, &into->node_count, &into->node_capacity,
-                     (void **)&from->nodes, &from->node_count, sizeof(*into->nodes));
+        error = move((void **)&into->nodes.items, &into->nodes.count, &into->nodes.capacity,
+                     (void **)&from->nodes.items, &from->nodes.count, sizeof(*into->nodes.items));
     if (!error)
         error = move((void **)&into->externals, &into->external_count, &into->external_capacity,
                      (void **)&from->externals, &from->external_count, sizeof(*into->externals));
-    from->node_capacity = from->external_capacity = 0;
+    from->nodes.capacity = from->external_capacity = 0;
     from->work_capacity = from->call_capacity = from->memory_capacity = 0;
     return error;
 }
@@ -178,7 +178,7 @@ void tptrace_list_cuda_fini(struct tptrace_list *list)
     free(list->calls);
     free(list->memories);
     free(list->externals);
-    free(list->nodes);
+    tptrace_nodes_fini(&list->nodes);
 }
 
 /* ---- the ranges of a thread, by time ---- */
@@ -427,6 +427,18 @@ static void join_works(const struct tptrace_list_join *join)
     }
 }
 
+/* ---- graphs ---- */
+
+static void join_nodes(struct tptrace_list *list)
+{
+    tptrace_nodes_sort(&list->nodes);
+    for (size_t i = 0; i < list->work_count && list->nodes.count; i++) {
+        struct tptrace_work_item *work = &list->works[i];
+        work->captured_in =
+            tptrace_nodes_origin(&list->nodes, work->user, work->activity.graph_node);
+    }
+}
+
 /* ---- what is left out ---- */
 
 static void count_work(const struct tptrace_list_join *join, const struct tptrace_work_item *work)
@@ -603,7 +615,7 @@ int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run)
         find_inner_calls(list);
         join_works(&join);
         tptrace_list_join_externals(&join);
-        tptrace_list_join_nodes(list);
+        join_nodes(list);
     }
     if (!error)
         error = join_memories(&join);

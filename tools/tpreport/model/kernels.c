@@ -105,16 +105,20 @@ static int add_time(struct tp_kernel_rows *rows, uint32_t name, struct tp_number
     return 0;
 }
 
+static struct tp_kernel_row *find_known_row(const struct tp_kernel_rows *rows, uint32_t name)
+{
+    return rows->by_name && name < rows->name_capacity && rows->by_name[name]
+               ? &rows->items[rows->by_name[name] - 1]
+               : NULL;
+}
+
 /* The row to which a piece of work was added; NULL: it has no time. */
 static struct tp_kernel_row *row_of(const struct tp_kernels *kernels, enum tp_work_class work_class,
                                     const struct tp_work *work)
 {
-    const struct tp_kernel_rows *rows = &kernels->classes[work_class];
-
-    if (!rows->by_name || work->name >= rows->name_capacity || !rows->by_name[work->name] ||
-        tp_number_sign(work->ns[kernels->device_measure]) <= 0)
-        return NULL;
-    return &rows->items[rows->by_name[work->name] - 1];
+    return tp_number_sign(work->ns[kernels->device_measure]) <= 0
+               ? NULL
+               : find_known_row(&kernels->classes[work_class], work->name);
 }
 
 /* Graphs are launched in the same order again and again. */
@@ -151,30 +155,43 @@ static int add_capture(struct tp_kernel_row *row, const struct tp_kernel_capture
     return 0;
 }
 
-static int note_capture(struct tp_kernels *kernels, enum tp_work_class work_class,
+static int note_capture(struct tp_kernels *kernels, struct tp_kernel_row *row,
                         const struct tp_work *work)
 {
-    struct tp_kernel_row *row = row_of(kernels, work_class, work);
     struct tp_kernel_capture capture = {
         .name = work->captured_in, .calls = 1, .ns = work->ns[kernels->device_measure]};
 
-    if (work->captured_in == TP_STRING_NONE || !row)
+    if (work->captured_in == TP_STRING_NONE)
         return 0;
     kernels->has_captures = true;
     return add_capture(row, &capture);
 }
 
-static void add_geometry(struct tp_kernels *kernels, const struct tp_work *work)
+int tp_kernels_add_capture(struct tp_kernels *kernels, enum tp_work_class work_class, uint32_t name,
+                           const struct tp_kernel_capture *capture)
 {
-    struct tp_kernel_row *row = row_of(kernels, TP_CLASS_KERNELS, work);
+    struct tp_kernel_row *row = find_known_row(&kernels->classes[work_class], name);
+
+    if (!row)
+        return 0;
+    kernels->has_captures = true;
+    return add_capture(row, capture);
+}
+
+static void add_geometry(struct tp_kernels *kernels, struct tp_kernel_row *row,
+                         const struct tp_work *work)
+{
     struct tp_number ns = work->ns[kernels->device_measure];
 
-    if (work->geometry == TP_STRING_NONE || !row)
+    if (work->geometry == TP_STRING_NONE)
         return;
     kernels->has_geometry = true;
-    if (row->geometry == TP_STRING_NONE)
+    row->geometry_varies |= row->geometry != TP_STRING_NONE && row->geometry != work->geometry;
+    if (row->geometry == TP_STRING_NONE ||
+        (kernels->is_unordered && tp_number_compare(work->start_ns, row->shaped_ns) < 0)) {
         row->geometry = work->geometry;
-    row->geometry_varies |= row->geometry != work->geometry;
+        row->shaped_ns = work->start_ns;
+    }
     if (work->occupancy < 0)
         return;
     row->occupancy_ns += (double)work->occupancy * tp_number_to_double(ns);
@@ -230,6 +247,21 @@ static int take_host(struct tp_kernels *kernels, const struct tp_work *work)
     return result;
 }
 
+/* What a row tells of work of a device besides its times. */
+static int describe(struct tp_kernels *kernels, enum tp_work_class work_class,
+                    const struct tp_work *work)
+{
+    struct tp_kernel_row *row = row_of(kernels, work_class, work);
+
+    if (!row)
+        return 0;
+    if (row->durations.count == 1 || tp_number_compare(work->start_ns, row->first_ns) < 0)
+        row->first_ns = work->start_ns;
+    if (work_class == TP_CLASS_KERNELS)
+        add_geometry(kernels, row, work);
+    return note_capture(kernels, row, work);
+}
+
 static int take(struct tp_work_sink *sink, const struct tp_work *work)
 {
     struct tp_kernels *kernels = (struct tp_kernels *)sink;
@@ -242,13 +274,11 @@ static int take(struct tp_work_sink *sink, const struct tp_work *work)
         result = add_class(kernels, TP_CLASS_KERNELS, work, kernels->device_measure);
         if (!result && work->launched != TP_STRING_NONE)
             result = add_launch(kernels, work);
-        else if (!result)
-            add_geometry(kernels, work);
-        return result ? result : note_capture(kernels, TP_CLASS_KERNELS, work);
+        return result ? result : describe(kernels, TP_CLASS_KERNELS, work);
     case TP_WORK_COPY:
         kernels->saw_device = true;
         result = add_class(kernels, TP_CLASS_COPIES, work, kernels->device_measure);
-        return result ? result : note_capture(kernels, TP_CLASS_COPIES, work);
+        return result ? result : describe(kernels, TP_CLASS_COPIES, work);
     case TP_WORK_WAIT:
         return add_class(kernels, TP_CLASS_WAITS, work, kernels->device_measure);
     case TP_WORK_CALL:
@@ -496,6 +526,15 @@ static int merge_numbered_names(struct tp_kernel_rows *rows, struct tp_strings *
     return result;
 }
 
+/* As they came would depend on how fast they were read. */
+static int compare_beginnings(const void *a, const void *b, void *strings)
+{
+    const struct tp_kernel_row *left = a, *right = b;
+    int order = tp_number_compare(left->first_ns, right->first_ns);
+
+    return order ? order : tp_strings_compare(strings, left->name, right->name);
+}
+
 /* Those of equal time as they came. */
 static int compare_rows(const void *a, const void *b)
 {
@@ -521,6 +560,8 @@ int tp_kernels_finish(struct tp_kernels *kernels, enum tp_work_class work_class,
     if (work_class >= TP_CLASSES)
         return 0;
     struct tp_kernel_rows *rows = &kernels->classes[work_class];
+    if (kernels->is_unordered && rows->count)
+        qsort_r(rows->items, rows->count, sizeof(*rows->items), compare_beginnings, strings);
     if (merge_numbered)
         result = merge_numbered_names(rows, strings);
     free(rows->by_name); /* rows move now */

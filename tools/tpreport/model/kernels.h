@@ -51,7 +51,9 @@ struct tp_kernel_row {
     double occupied_ns;                 /* ... so long they took */
     struct tp_kernel_capture *captures; /* by tp_kernels_finish the longest one first */
     uint32_t capture_count, capture_capacity;
-    uint32_t last_capture; /* found last */
+    uint32_t last_capture;      /* found last */
+    struct tp_number first_ns;  /* when the first call began; with is_unordered ... */
+    struct tp_number shaped_ns; /* ... and the first one with a geometry */
 };
 
 /* Rows of one class by name. */
@@ -77,6 +79,7 @@ struct tp_kernels {
     struct tp_work_sink sink; /* first */
     enum tp_measure
         device_measure; /* what counts as device time; set between init and the first work */
+    bool is_unordered;  /* likewise: work does not come in the order of time */
     struct tp_kernel_rows classes[TP_CLASSES];
     struct tp_number self_cpu_ns, cpu_ns; /* over all host events, whatever their sign */
     bool saw_host;   /* host times are known, even if there are no events with any */
@@ -109,6 +112,11 @@ tp_kernel_report_rows(const struct tp_kernel_report *report)
 void tp_kernels_init(struct tp_kernels *kernels);
 void tp_kernels_fini(struct tp_kernels *kernels);
 
+/** tp_kernels_add_capture - calls and their time, which were taken as work, came from a graph that
+ * was captured in a range. Return: 0 or -ENOMEM. */
+int tp_kernels_add_capture(struct tp_kernels *kernels, enum tp_work_class work_class, uint32_t name,
+                           const struct tp_kernel_capture *capture);
+
 /**
  * tp_kernels_end_input - what was taken since the last one came from one input
  * @own: the input's own start and end, where it has them; else they come from the work
@@ -132,7 +140,7 @@ enum tp_work_class tp_kernels_class(const struct tp_kernels *kernels, enum tp_pr
 
 /**
  * tp_kernels_finish - make a class fit for a report: medians, rows by total time, largest first,
- *   those of equal time in the order in which they came first
+ *   those of equal time in the order in which they came first, or began first and by name
  * @merge_numbered: names that differ only in the number at their end become one row, "ZerosLike*"
  * Return: 0 or -ENOMEM.
  */

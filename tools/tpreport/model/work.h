@@ -78,6 +78,9 @@ struct tp_work_source {
 enum tp_work_kind tp_work_kind_of_event(const struct tp_event_list *list,
                                         const struct tp_function_event *event);
 
+/** tp_work_kind_of_device_work - what work of a device is by its name */
+enum tp_work_kind tp_work_kind_of_device_work(const struct tp_string *name);
+
 /**
  * tp_work_of_list - events @first to before @end, in list order, into a sink
  * Context: offline; the list has its tree and times.
