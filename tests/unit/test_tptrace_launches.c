@@ -62,7 +62,8 @@ static void expect(double a, double b, uint64_t lost, const char *notes)
         }
         double of_a = sum_of(&r, "a", TP_MEASURE_SELF_DEVICE_TIME) * 1000;
         double of_b = sum_of(&r, "b", TP_MEASURE_SELF_DEVICE_TIME) * 1000;
-        snprintf(text, sizeof(text), "%llu pieces of device work", (unsigned long long)lost);
+        snprintf(text, sizeof(text), "%llu piece%s of device work", (unsigned long long)lost,
+                 lost == 1 ? "" : "s");
         ck_assert_msg(fabs(of_a - a) < 1e-3 && fabs(of_b - b) < 1e-3,
                       "%s: a %.3f ns, expected %.3f; b %.3f ns, expected %.3f",
                       streams ? "stream" : "list", of_a, a, of_b, b);
@@ -232,7 +233,7 @@ START_TEST(a_clock_that_is_not_tied_places_no_call)
     tell_call(&c, 500, START_NS + 21, 1);
     tell_call(&c, 500, START_NS + 40, 2);
     end_tracks(&rec, &t, &c);
-    expect(20, 0, 1, "1 CUDA calls belong to no range: nothing tells which");
+    expect(20, 0, 1, "1 CUDA call belongs to no range: nothing tells which");
 }
 END_TEST
 
@@ -257,7 +258,7 @@ START_TEST(calls_that_cannot_wait_are_counted)
     end_tracks(&rec, &t, &c);
     ck_assert_int_eq(read_averages(&r, "run", &options), 0);
     expect_notes(&r, "100 CUDA calls belong to no range: nothing tells which");
-    expect_notes(&r, "1 pieces of device work (0.020 us) belong to no range: no launch recorded");
+    expect_notes(&r, "1 piece of device work (0.020 us) belongs to no range: no launch recorded");
     ck_assert(fabs(sum_of(&r, "a", TP_MEASURE_SELF_DEVICE_TIME) - 0.020) < 1e-9);
     ck_assert(fabs(sum_of(&r, "cudaLaunchKernel", TP_MEASURE_COUNT) - CALLS) < 1e-9);
     close_reading(&r);
@@ -302,7 +303,7 @@ START_TEST(an_external_id_places_what_nothing_else_does)
         put_cuda_external(&c, 500, 4, ANNOTATIONS, 77); /* the number is another type's, too */
         track_flush(&c);
         end_tracks(&rec, &t, &c);
-        expect(3, 2, 0, "1 pieces of device work were placed by external ids");
+        expect(3, 2, 0, "1 piece of device work was placed by external ids");
         recording_teardown();
         recording_setup();
     }
@@ -333,7 +334,7 @@ START_TEST(operators_ids_come_before_annotations)
     put_cuda_external(&c, 500, 2, OPERATORS, 8);
     put_cuda_external(&c, 500, 1, OPERATORS, 8);
     end_tracks(&rec, &t, &c);
-    expect(3, 2, 0, "1 pieces of device work were placed by external ids");
+    expect(3, 2, 0, "1 piece of device work was placed by external ids");
 }
 END_TEST
 

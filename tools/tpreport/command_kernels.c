@@ -280,6 +280,12 @@ static int read_filtered(struct tp_work_source *source, struct tp_work_sink *sin
     return result;
 }
 
+static void note_copies(struct tp_run *run, uint64_t count)
+{
+    tp_buffer_string(&run->notes, "tpreport: ");
+    tp_buffer_count(&run->notes, count, "{copy or fill is|copies and fills are} not listed\n");
+}
+
 static void note_filtered(struct tp_run *run, const struct filter *filter)
 {
     if (!filter->passed)
@@ -287,8 +293,7 @@ static void note_filtered(struct tp_run *run, const struct filter *filter)
                          run->view->subject == TP_VIEW_KERNEL_WORK ? "kernels"
                                                                    : "operators of the host");
     if (filter->copies)
-        tp_buffer_format(&run->notes, "tpreport: %llu copies and fills are not listed\n",
-                         (unsigned long long)filter->copies);
+        note_copies(run, filter->copies);
     note_skipped(run, filter->without_time, filter->negative);
 }
 

@@ -74,7 +74,7 @@ static void count_line(struct head *head, const struct tptrace_member *member, u
 {
     if (!count || !begin_member(head, member))
         return;
-    tp_buffer_format(head->out, "%llu %s", (unsigned long long)count, what);
+    tp_buffer_count(head->out, count, what);
     end(head);
 }
 
@@ -101,8 +101,7 @@ static void unfinished_line(struct head *head, const struct tptrace_member *memb
 
     if (!count || !begin_member(head, member))
         return;
-    tp_buffer_format(head->out, "%llu unfinished range%s", (unsigned long long)count,
-                     count == 1 ? "" : "s");
+    tp_buffer_count(head->out, count, "unfinished range{|s}");
     for (size_t i = 0; i < member->open.kept && i < UNFINISHED_SHOWN; i++) {
         const struct tptrace_unfinished *range = &member->open.items[i];
         const struct tp_string *name = tp_strings_get(head->strings, range->name);
@@ -159,8 +158,8 @@ static void troubles_lines(struct head *head, const struct tptrace_member *membe
         end(head);
     }
     if (troubles->count > TROUBLES_SHOWN && begin_member(head, member)) {
-        tp_buffer_format(head->out, "%llu more places are damaged; tpreport check lists them",
-                         (unsigned long long)(troubles->count - TROUBLES_SHOWN));
+        tp_buffer_count(head->out, troubles->count - TROUBLES_SHOWN,
+                        "more place{ is|s are} damaged; tpreport check lists {it|them}");
         end(head);
     }
 }
@@ -180,9 +179,9 @@ static void clock_lines(struct head *head, const struct tptrace_member *member)
         end(head);
     }
     count_line(head, member, member->process.clock.rejected_pairs,
-               "readings of the clock go backwards and were left out");
+               "reading{|s} of the clock {goes|go} backwards and {was|were} left out");
     if (member->process.clock.segments > 1)
-        count_line(head, member, member->process.clock.segments - 1, "jumps of the clock");
+        count_line(head, member, member->process.clock.segments - 1, "jump{|s} of the clock");
 }
 
 static void drop_lines(struct head *head, const struct tptrace_member *member)
@@ -192,8 +191,7 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     for (size_t i = 0; i < meta->drop_count; i++) {
         if (!begin_member(head, member))
             continue;
-        tp_buffer_format(head->out, "%llu records dropped",
-                         (unsigned long long)meta->drops[i].count);
+        tp_buffer_count(head->out, meta->drops[i].count, "record{|s} dropped");
         if (meta->drops[i].has_track)
             tp_buffer_format(head->out, " on track %u", meta->drops[i].track);
         if (meta->drops[i].reason)
@@ -214,23 +212,25 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
 
-    count_line(head, member, t->lost_records, "records lost: they found no room");
+    count_line(head, member, t->lost_records, "record{|s} lost: {it|they} found no room");
     drop_lines(head, member);
     count_line(head, member, t->evicted_slots,
                evicted_for_space(&member->process.meta)
-                   ? "slots evicted to leave space on the disk (TPAGENT_MIN_FREE)"
-                   : "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
-    count_line(head, member, t->missing_slots, "slots missing");
-    count_line(head, member, t->damaged_blocks, "damaged blocks left out");
-    count_line(head, member, t->damaged_bytes, "damaged bytes passed over");
-    count_line(head, member, t->unknown_records, "records of kinds that this reader does not know");
+                   ? "slot{|s} evicted to leave space on the disk (TPAGENT_MIN_FREE)"
+                   : "slot{|s} evicted by the size limit (TPAGENT_MAX_SIZE)");
+    count_line(head, member, t->missing_slots, "slot{|s} missing");
+    count_line(head, member, t->damaged_blocks, "damaged block{|s} left out");
+    count_line(head, member, t->damaged_bytes, "damaged byte{|s} passed over");
+    count_line(head, member, t->unknown_records,
+               "record{|s} of {a kind|kinds} that this reader does not know");
     count_line(head, member, t->stream.cut_by_gap,
-               "ranges whose end is missing count up to the gap");
-    count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
+               "range{|s} whose end is missing count{s|} up to the gap");
+    count_line(head, member, t->stream.too_deep, "range{|s} nested too deep and left out");
     count_line(head, member, t->stream.without_details,
-               "operators whose details could not be read");
-    count_line(head, member, member->names_damaged, "names damaged");
-    count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
+               "operator{|s} whose details could not be read");
+    count_line(head, member, member->names_damaged, "name{|s} damaged");
+    count_line(head, member, member->names_unknown,
+               "name{|s} missing; {it prints|they print} as <name N>");
 }
 
 /* ---- CUDA ---- */
@@ -240,16 +240,18 @@ static void cuda_loss_lines(struct head *head, const struct tptrace_member *memb
     const struct tptrace_meta_cuda *cuda = &member->process.meta.cuda;
     const struct tptrace_cuda_totals *t = &member->process.totals.cuda;
 
-    count_line(head, member, cuda->dropped, "records dropped by CUPTI: device times are short");
-    count_line(head, member, cuda->no_room, "records of CUDA found no room");
-    count_line(head, member, cuda->invalid, "records of CUPTI made no sense");
+    count_line(head, member, cuda->dropped, "record{|s} dropped by CUPTI: device times are short");
+    count_line(head, member, cuda->no_room, "record{|s} of CUDA found no room");
+    count_line(head, member, cuda->invalid, "record{|s} of CUPTI made no sense");
     count_line(head, member, cuda->unknown,
-               "records of CUPTI of kinds that the agent does not know");
-    count_line(head, member, cuda->buffers, "buffers refused to CUPTI at the limit");
-    count_line(head, member, t->without_time, "records of CUDA without a time are in no sum");
-    count_line(head, member, t->late_calls, "CUDA calls belong to no range: nothing tells which");
+               "record{|s} of CUPTI of {a kind|kinds} that the agent does not know");
+    count_line(head, member, cuda->buffers, "buffer{|s} refused to CUPTI at the limit");
+    count_line(head, member, t->without_time,
+               "record{|s} of CUDA without a time {is|are} in no sum");
+    count_line(head, member, t->late_calls,
+               "CUDA call{|s} belong{s|} to no range: nothing tells which");
     count_line(head, member, t->unknown_sizes,
-               "frees of device memory whose allocation is not recorded count 0 bytes");
+               "free{|s} of device memory whose allocation is not recorded count{s|} 0 bytes");
 }
 
 static void cuda_mode_line(struct head *head, const struct tptrace_member *member)
@@ -304,19 +306,21 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
     const struct tptrace_totals *t = &member->process.totals;
 
     count_line(head, member, count_unexplained(&member->process),
-               "records of CUDA are left out: nothing says how they were made");
+               "record{|s} of CUDA {is|are} left out: nothing says how {it was|they were} made");
 
     cuda_mode_line(head, member);
     cuda_loss_lines(head, member);
     if (t->cuda.without_launch && begin_member(head, member)) {
-        tp_buffer_format(head->out, "%llu pieces of device work (",
-                         (unsigned long long)t->cuda.without_launch);
+        tp_buffer_count(head->out, t->cuda.without_launch, "piece{|s} of device work (");
         tptrace_duration(head->out, t->cuda.without_launch_ns);
-        tp_buffer_string(head->out, ") belong to no range: no launch recorded");
+        tp_buffer_format(head->out, ") belong%s to no range: no launch recorded",
+                         t->cuda.without_launch == 1 ? "s" : "");
         end(head);
     }
     count_line(head, member, t->cuda.by_external,
-               "pieces of device work were placed by external ids: their calls are not recorded");
+               "piece{|s} of device work {was|were} placed by external ids: {its call is|their "
+               "calls are} not "
+               "recorded");
     cuda_until_line(head, member);
     if ((t->stream.device_memory || t->cuda.has_memory) && begin_member(head, member)) {
         tp_buffer_format(head->out, "device memory is what %s",
@@ -409,8 +413,8 @@ static void missing_ranks_line(struct head *head)
     for (int64_t rank = 0; rank < world; rank++)
         missing += !there[rank];
     if (missing && begin(head)) {
-        tp_buffer_format(head->out, "%lld of %lld ranks are missing:", (long long)missing,
-                         (long long)world);
+        tp_buffer_format(head->out, "%lld of %lld ranks %s missing:", (long long)missing,
+                         (long long)world, missing == 1 ? "is" : "are");
         int64_t shown = 0;
         for (int64_t rank = 0; rank < world && shown < RANKS_SHOWN; rank++)
             if (!there[rank])

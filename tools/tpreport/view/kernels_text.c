@@ -127,7 +127,8 @@ static void put_geometry(struct kernels_text *t, const struct tp_kernel_row *row
                      (long long)g.grid[1], (long long)g.grid[2], (long long)g.block[0],
                      (long long)g.block[1], (long long)g.block[2]);
     if (g.registers >= 0)
-        tp_buffer_format(&t->out, ", %lld registers", (long long)g.registers);
+        tp_buffer_format(&t->out, ", %lld register%s", (long long)g.registers,
+                         g.registers == 1 ? "" : "s");
     if (g.static_shared >= 0 && g.dynamic_shared >= 0)
         tp_buffer_format(&t->out, ", %lld + %lld B shared", (long long)g.static_shared,
                          (long long)g.dynamic_shared);
