@@ -7,6 +7,7 @@
 
 #include "agent.h"
 #include "base/os.h"
+#include "python_frames.h"
 #include "record.h"
 
 #define CACHE_LINES 1024u
@@ -19,7 +20,7 @@
  * between. */
 static uintptr_t first_low, first_high;
 
-void tp_stack_start(void)
+const char *tp_stack_start(void)
 {
     uint64_t limit = tp_os_stack_limit();
 
@@ -27,6 +28,7 @@ void tp_stack_start(void)
     first_high = (uintptr_t)tp_os_auxval_random() & ~(uintptr_t)15;
     limit = limit < STACK_MAX ? limit : STACK_MAX;
     first_low = first_high > limit ? first_high - limit : first_high;
+    return tp_python_frames_start();
 }
 
 int tp_stack_is_roomy(void)
@@ -63,17 +65,18 @@ static __attribute__((noinline)) bool find_bounds(uintptr_t here)
     return true;
 }
 
-/* Return addresses from @frame on, innermost first. Return: how many; *ret_hash is theirs. */
+/* Return addresses from @frame on, innermost first, with @python to the interpreter's loop. Return:
+ * how many; they go into *hash. */
 static inline unsigned walk(const uintptr_t *frame, uintptr_t high, uintptr_t *addresses,
-                            unsigned depth, uint64_t *ret_hash)
+                            unsigned depth, bool python, uint64_t *ret_hash)
 {
-    uint64_t hash = 0;
+    uint64_t hash = *ret_hash;
     unsigned n = 0;
 
     while (n < depth) {
         uintptr_t address = frame[1];
         const uintptr_t *next = (const uintptr_t *)frame[0];
-        if (address < PAGE)
+        if (address < PAGE || (python && tp_python_runs_at(address)))
             break;
         addresses[n++] = address;
         hash = (hash ^ address) * UINT64_C(0x9e3779b97f4a7c15);
@@ -130,18 +133,30 @@ static unsigned cut(const uintptr_t *addresses, unsigned count)
     return kept;
 }
 
-static __attribute__((noinline)) uint32_t make_id(const uintptr_t *addresses, unsigned count)
-{
-    uint32_t ids[TP_STACK_FRAMES_MAX];
+/* A stack in parts: native frames, and outside of them those of Python. */
+struct stack {
+    uintptr_t native[TP_STACK_FRAMES_MAX];
+    struct tp_python_frame python[TP_STACK_FRAMES_MAX];
+    unsigned native_count, python_count;
+};
 
-    count = cut(addresses, count);
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t address = addresses[i];
+static __attribute__((noinline)) uint32_t make_id(const struct stack *stack)
+{
+    uint32_t ids[2 * TP_STACK_FRAMES_MAX];
+    unsigned n = stack->native_count ? cut(stack->native, stack->native_count) : 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t address = stack->native[i];
         ids[i] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
         if (ids[i] < TP_NAME_FIRST)
             return ids[i];
     }
-    return tp_intern(TP_NAME_STACK, ids, count * sizeof(*ids));
+    for (unsigned i = 0; i < stack->python_count; i++, n++) {
+        ids[n] = tp_python_frame_id(&stack->python[i]);
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
+    }
+    return tp_intern(TP_NAME_STACK, ids, n * sizeof(*ids));
 }
 
 /* A line is one word, an id and what is left of a hash: whatever a signal handler puts there, the
@@ -157,20 +172,24 @@ _Static_assert(CACHE_LINES == 1u << (64 - 54), "lines by the hash's highest bits
 
 uint32_t tp_stack_id(const void *frame, unsigned depth)
 {
-    uintptr_t addresses[TP_STACK_FRAMES_MAX], here = (uintptr_t)frame;
     struct tp_thread *t = tp_tls.thread;
-    uint64_t hash;
+    uintptr_t here = (uintptr_t)frame;
+    unsigned native_depth = depth;
+    struct stack stack;
+    uint64_t hash = 0;
 
     if (tp_unlikely(here < tp_tls.stack_low || here >= tp_tls.stack_high) && !find_bounds(here))
-        depth = 1; /* this frame is there, whatever it is on */
-    unsigned count = walk(frame, tp_tls.stack_high, addresses, depth, &hash);
-    if (!count)
+        native_depth = 1; /* this frame is there, whatever it is on */
+    stack.python_count = tp_python_frames(stack.python, depth, &hash);
+    stack.native_count =
+        walk(frame, tp_tls.stack_high, stack.native, native_depth, stack.python_count > 0, &hash);
+    if (!stack.native_count && !stack.python_count)
         return TP_NAME_NONE;
     _Atomic uint64_t *line = line_of(t, hash);
     uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;
     if (tp_likely(seen && (seen & ~ID_MASK) == (hash & ~ID_MASK)))
         return (uint32_t)(seen & ID_MASK);
-    uint32_t id = make_id(addresses, count);
+    uint32_t id = make_id(&stack);
     if (line && id >= TP_NAME_FIRST)
         atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
     return id;

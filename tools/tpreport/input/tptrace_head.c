@@ -361,11 +361,13 @@ static void source_lines(struct head *head, size_t index)
     for (size_t i = 0; i < meta->source_count; i++) {
         const struct tptrace_meta_source *source = &meta->sources[i];
         const char *why = source->why ? source->why : "";
-        if (!source->state || strcmp(source->state, "failed") != 0 ||
-            is_repeated(head->run, index, source->name, why) || !begin(head))
+        bool failed = source->state && !strcmp(source->state, "failed");
+        /* what is not seen of allocations changes their numbers */
+        bool lacks = source->name && !strcmp(source->name, "malloc") && *why;
+        if ((!failed && !lacks) || is_repeated(head->run, index, source->name, why) || !begin(head))
             continue;
-        tp_buffer_format(head->out, "source %.64s did not start%s%.300s", source->name,
-                         *why ? ": " : "", why);
+        tp_buffer_format(head->out, "source %.64s%s%s%.300s", source->name,
+                         failed ? " did not start" : "", *why ? ": " : "", why);
         end(head);
     }
     for (size_t i = 0; i < meta->note_count; i++) {
