@@ -9,6 +9,7 @@
 #include "base/os.h"
 #include "python_frames.h"
 #include "record.h"
+#include "unwind.h"
 
 #define CACHE_LINES 1024u
 #define ID_MASK ((UINT64_C(1) << 21) - 1) /* ids are below 2^20 + 16 */
@@ -28,6 +29,7 @@ const char *tp_stack_start(void)
     first_high = (uintptr_t)tp_os_auxval_random() & ~(uintptr_t)15;
     limit = limit < STACK_MAX ? limit : STACK_MAX;
     first_low = first_high > limit ? first_high - limit : first_high;
+    tp_unwind_start();
     return tp_python_frames_start();
 }
 
@@ -70,20 +72,16 @@ static __attribute__((noinline)) bool find_bounds(uintptr_t here)
 static inline unsigned walk(const uintptr_t *frame, uintptr_t high, uintptr_t *addresses,
                             unsigned depth, bool python, uint64_t *ret_hash)
 {
+    struct tp_unwind at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .bp = frame[0]};
     uint64_t hash = *ret_hash;
     unsigned n = 0;
 
-    while (n < depth) {
-        uintptr_t address = frame[1];
-        const uintptr_t *next = (const uintptr_t *)frame[0];
-        if (address < PAGE || (python && tp_python_runs_at(address)))
-            break;
-        addresses[n++] = address;
-        hash = (hash ^ address) * UINT64_C(0x9e3779b97f4a7c15);
+    while (at.pc >= PAGE && !(python && tp_python_runs_at(at.pc))) {
+        addresses[n++] = at.pc;
+        hash = (hash ^ at.pc) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 29;
-        if (next <= frame || (uintptr_t)next > high - 2 * sizeof(*next) || ((uintptr_t)next & 7))
+        if (n >= depth || !tp_unwind_step(&at, high))
             break;
-        frame = next;
     }
     *ret_hash = hash * UINT64_C(0xbf58476d1ce4e5b9);
     return n;

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Single allocations: all of them or samples, their stacks, the profile that is made of them."""
 
+import ctypes
 import gzip
 import json
 import math
 import os
+import platform
 import random
 import signal
 import subprocess
@@ -86,8 +88,28 @@ def stacks_have_names():
         ]
 
 
+def no_frame_pointers_are_needed():
+    aligned = ["take", "plain", "of_any_size", "aligned"]
+    expected = {
+        1000: ["take", "plain", "main"],
+        2000: ["take", "plain", "of_any_size", "main"],
+        3000: [*aligned, "aligned_of_any_size", "main"],
+        4000: ["take", "plain", "large", "main"],
+        5000: ["take", "plain", "compare"],
+        6000: [*aligned, "thread"],
+    }
+    if platform.machine() != "x86_64" or not hasattr(ctypes.CDLL(None), "_dl_find_object"):
+        raise tap.Skip("this libc does not find call frame information")
+    with tap.folder() as out:
+        record(out, [os.path.join(WORKLOADS, "frames")], TPAGENT_ALLOC="all")
+        found = {s["allocated_bytes"] // 1000: s["stack"] for s in memory(out)["stacks"]}
+    for size, frames in expected.items():
+        tap.equal(found[size // 1000][: len(frames)], frames, f"{size} bytes")
+    assert "through_libc" in found[5] and "main" in found[5], found[5]
+
+
 def depth_is_obeyed():
-    for depth, deepest in (("0", 0), ("1", 1), ("3", 3), ("64", 6)):
+    for depth, deepest in (("0", 0), ("1", 1), ("3", 3), ("64", 8)):
         with tap.folder() as out:
             record(out, [ALLOCS, "leak", "10"], TPAGENT_ALLOC="all", TPAGENT_STACKS=depth)
             found = max(len(s["stack"]) for s in memory(out)["stacks"])
@@ -161,7 +183,9 @@ def counters_alone_say_so():
         record(out, [ALLOCS, "leak", "100"])
         report = memory(out)
         tap.equal(
-            (report["recorded"], report["records"], report["stacks"]), ("counters", 0, []), "report"
+            (report["recorded"], report["records"], report["stacks"]),
+            ("counters", 0, []),
+            "report",
         )
         tap.equal(counter(report, "work", "allocations"), 200, "allocations")
         done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True)
@@ -234,6 +258,7 @@ def other_formats():
 CHECK = tap.Tap()
 CHECK.check("each of the family is counted and recorded once", family_counts_once)
 CHECK.check("stacks are the functions that allocated; leaks are suspected", stacks_have_names)
+CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_needed)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
