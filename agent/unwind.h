@@ -46,10 +46,14 @@ struct tp_unwind_rule {
     uint32_t frame_below; /* a multiple of 8 */
 };
 
-/* Of a function that is in a call: where it goes on, and its stack and frame pointer there. */
+/* Of a function that is in a call: where it goes on, and its stack and frame pointer there. The
+ * word below its stack is pc. */
 struct tp_unwind {
     uintptr_t pc, sp, bp;
+    uintptr_t bp_at; /* where bp was read; 0 nowhere: it is as in the function before;
+                        TP_UNWIND_FURTHER: more was read */
 };
+#define TP_UNWIND_FURTHER 1u
 
 /* A rule and which address it is for: the parts of a number that stands for the address, of which
  * the other part is the place in the table. NULL: there is no table. */
@@ -111,7 +115,7 @@ static inline bool tp_unwind_inside(uintptr_t at, uintptr_t low, uintptr_t high)
 static inline bool tp_unwind_step(struct tp_unwind *u, uintptr_t high)
 {
     uint32_t rule = tp_unwind_rule(u->pc);
-    uintptr_t low = u->sp, base, bp = u->bp;
+    uintptr_t low = u->sp, base, bp = u->bp, further = 0;
     intptr_t offset = (intptr_t)((int32_t)(rule << 12) >> 17) * 8;
 
     switch (rule & 7) {
@@ -126,12 +130,14 @@ static inline bool tp_unwind_step(struct tp_unwind *u, uintptr_t high)
         if (!tp_unwind_inside(base, low, high))
             return false;
         base = tp_unwind_word(base);
+        further = TP_UNWIND_FURTHER;
         break;
     case TP_UNWIND_CHAIN:
         base = bp + 2 * sizeof(base);
         if (bp > high || !tp_unwind_inside(bp, low, high) || base > high)
             return false;
         u->bp = tp_unwind_word(bp);
+        u->bp_at = bp;
         u->pc = tp_unwind_word(bp + sizeof(bp));
         u->sp = base;
         return true;
@@ -140,16 +146,20 @@ static inline bool tp_unwind_step(struct tp_unwind *u, uintptr_t high)
     }
     if (base <= low || base > high || base % sizeof(base))
         return false;
+    u->bp_at = 0;
     if ((rule >> 3 & 3) == TP_UNWIND_BELOW) {
         uintptr_t saved = base - (uintptr_t)(rule >> 20 & 0x3ff) * 8;
         if (!tp_unwind_inside(saved, low, high))
             return false;
         u->bp = tp_unwind_word(saved);
+        u->bp_at = saved;
     } else if ((rule >> 3 & 3) == TP_UNWIND_AT_FRAME) {
         if (!tp_unwind_inside(bp, low, high))
             return false;
         u->bp = tp_unwind_word(bp);
+        u->bp_at = bp;
     }
+    u->bp_at = further ? further : u->bp_at;
     u->pc = tp_unwind_word(base - sizeof(base));
     u->sp = base;
     return true;
