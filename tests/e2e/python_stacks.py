@@ -173,6 +173,17 @@ def pprof_has_files_and_lines():
         assert place in top.stdout, top
 
 
+def text_shows_the_end_of_long_frames():
+    with tap.folder() as out:
+        record(out, PYTHON, TPAGENT_ALLOC="all", TPAGENT_STACKS="32")
+        for width in (20, 30):
+            command = [tap.TPREPORT, "memory", "--row-limit", "none"]
+            command += ["--max-src-column-width", str(width), out]
+            text = tap.run(command, tap.clean_environment()).stdout.decode()
+            wanted = "..." + frame("    höhe(3)", "main")[-width:]
+            assert any(line.endswith("  " + wanted) for line in text.splitlines()), wanted
+
+
 def unknown_layouts_are_told():
     fake = os.path.join(WORKLOADS, "fake_python.so")
     for fake_version, text in (
@@ -208,6 +219,7 @@ def main():
     t.check("TPAGENT_STACKS limits Python's frames", depth_is_obeyed)
     t.check("samples have Python's frames", samples_have_them)
     t.check("pprof has Python's files and lines", pprof_has_files_and_lines)
+    t.check("text shows the end of Python's frames", text_shows_the_end_of_long_frames)
     t.check("an unknown or a wrong layout is told", unknown_layouts_are_told)
     t.end()
 
