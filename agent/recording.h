@@ -59,12 +59,19 @@ int tp_recording_extend_names(struct tp_live *live, uint64_t need);
 void tp_recording_close_names(struct tp_live *live);
 
 /**
- * tp_recording_make_ring - a new ring, in a file that is real to the last byte, else smaller, else
- * in anonymous memory
+ * tp_recording_make_ring - a new ring, in a file that is real to the last byte, else smaller
  * @dir: descriptor of the ring directory, or TP_OS_NO_DIR to go by its absolute path
+ * @least: slots that it has at least
  * Context: hook or drain. Return: index of its registry entry in state MAKING, or -errno.
  */
-int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count);
+int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count, uint32_t least);
+
+/**
+ * tp_recording_make_memory_ring - a small ring for a thread that gets no other: its header is in
+ * names.tpn, so that what goes with the process is counted
+ * Context: hook. Return: as of tp_recording_make_ring.
+ */
+int tp_recording_make_memory_ring(struct tp_live *live, uint32_t slot_count);
 
 /** tp_recording_ring_fits - slots of the largest ring up to @slot_count for which
  * TPAGENT_RING_TOTAL has room; 0 none */
