@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -103,6 +104,51 @@ const char *tp_recording_failed_at(void)
     return failed_at[0] ? failed_at : tp_agent.run_dir;
 }
 
+/* TPAGENT_RUN_DIR of processes whose first ancestor could make no recording, and has said so. */
+#define NO_RUN "-"
+#define RUN_VARIABLE "TPAGENT_RUN_DIR="
+
+static char run_variable[sizeof(RUN_VARIABLE) + TP_PATH_MAX]; /* part of the environment */
+static _Atomic uint32_t *refusal_said;                        /* shared with forked children */
+
+void tp_recording_tell_children(bool recorded)
+{
+    struct tp_text text;
+
+    tp_text_init(&text, run_variable, sizeof(run_variable));
+    tp_text_string(&text, RUN_VARIABLE);
+    tp_text_string(&text, recorded ? tp_agent.run_dir : NO_RUN);
+    putenv(run_variable);
+    if (recorded)
+        refusal_said = tp_os_map_shared(sizeof(*refusal_said));
+}
+
+bool tp_recording_is_none(const char *run_dir)
+{
+    return !strcmp(run_dir, NO_RUN);
+}
+
+/* The recording is another user's, and will be for descendants. */
+static bool first_refusal(void)
+{
+    bool first = !refusal_said || !atomic_exchange(refusal_said, 1);
+
+    if (run_variable[0])
+        memcpy(run_variable + strlen(RUN_VARIABLE), NO_RUN, sizeof(NO_RUN));
+    return first;
+}
+
+void tp_recording_refuse_early(char **environment)
+{
+    size_t before = strlen(RUN_VARIABLE);
+
+    if (!tp_recording_is_none(run_variable + before))
+        return;
+    for (; *environment; environment++)
+        if (!strncmp(*environment, RUN_VARIABLE, before) && (*environment)[before])
+            memcpy(*environment + before, NO_RUN, sizeof(NO_RUN));
+}
+
 bool tp_recording_may_complain(void)
 {
     char path[TP_PATH_MAX + 16];
@@ -110,7 +156,7 @@ bool tp_recording_may_complain(void)
 
     int error = tp_os_own_directory(tp_agent.run_dir);
     if (error)
-        return error != -ENOENT || tp_agent.root;
+        return error == -ENOENT ? tp_agent.root : first_refusal();
     tp_text_init(&text, path, sizeof(path));
     tp_text_format(&text, "%s/.said", tp_agent.run_dir);
     int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);

@@ -24,10 +24,28 @@ int tp_recording_open(struct tp_live *live);
 const char *tp_recording_failed_at(void);
 
 /**
+ * tp_recording_tell_children - descendants join this recording, or none where @recorded is false
+ * Context: start.
+ */
+void tp_recording_tell_children(bool recorded);
+
+/** tp_recording_is_none - whether TPAGENT_RUN_DIR is what tells that there is none to join */
+bool tp_recording_is_none(const char *run_dir);
+
+/**
+ * tp_recording_refuse_early - where the recording was found to be another user's already: a shell
+ * that takes its variables from @environment finds it there, too
+ * Context: start.
+ */
+void tp_recording_refuse_early(char **environment);
+
+/**
  * tp_recording_may_complain - whether the one line of this run about its disk is still to be said,
  * and the caller says it
  *
- * An empty file `.said` in the recording tells the others. Context: as tp_log_warn.
+ * An empty file `.said` in the recording tells the others; of a recording that is not this user's
+ * the processes forked from the same one, and later descendants, are told in another way.
+ * Context: as tp_log_warn.
  */
 bool tp_recording_may_complain(void);
 
