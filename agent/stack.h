@@ -3,11 +3,10 @@
 #define TP_AGENT_STACK_H
 
 /*
- * Call stacks, as ids of names: native frames by frame pointers, and outside of them, from the
- * interpreter's loop on, those of Python. The chain is followed only inside of the
- * calling thread's own stack, so a frame pointer that is none ends it and never faults; where a
- * stack is met for the first time, the instruction before each return address must be a call, or
- * the stack is cut there. Functions built without frame pointers are left out, or end the chain.
+ * Call stacks, as ids of names: native frames (unwind.h), and outside of them, from the
+ * interpreter's loop on, those of Python. Only the calling thread's own stack is read, so what is
+ * wrongly unwound ends the stack and never faults; where a stack is met for the first time, the
+ * instruction before each return address must be a call, or the stack is cut there.
  */
 
 #include <stdint.h>
@@ -23,7 +22,7 @@ const char *tp_stack_start(void);
  * @frame: __builtin_frame_address(0) of one of our functions that the program has called
  * @depth: frames at most, of each of the two
  *
- * The calling thread has its control block and the process its names. At most 4 KiB of stack;
+ * The calling thread has its control block and the process its names. At most 5 KiB of stack;
  * system calls where a stack is new to the thread. Context: hook. Return: id of a name of kind
  * TP_NAME_STACK, or one that says why there is none; TP_NAME_NONE where nothing is known.
  */
