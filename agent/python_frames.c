@@ -89,13 +89,16 @@ static unsigned find_minor(void)
     return version && !strncmp(version, "3.", 2) ? (unsigned)strtoul(version + 2, NULL, 10) : 0;
 }
 
+/* musl has none, and takes this library only if all of its other symbols resolve. */
+extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
+
 /* Without it native stacks go on below Python's code. */
 static void find_loop(void)
 {
     const ElfW(Sym) *symbol = NULL;
     Dl_info info;
 
-    if (find(&python.loop, "_PyEval_EvalFrameDefault") &&
+    if (find(&python.loop, "_PyEval_EvalFrameDefault") && dladdr1 &&
         dladdr1((void *)python.loop, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol)
         python.loop_size = symbol->st_size;
 }
