@@ -112,6 +112,7 @@ static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring,
     int error = tptrace_process_find_track(p, ring->track, &piece.track);
     if (error)
         return error;
+    piece.track->has_ring = true;
     if (!piece.track->tid)
         piece.track->tid = ring->tid;
     if (ring->dropped > piece.track->dropped)
@@ -404,6 +405,8 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     p->read_ns = now_ns();
     int error = read_rings(p);
     if (!error)
+        error = tptrace_memory_rings_read(p);
+    if (!error)
         error = list_segments(p);
     if (error)
         return error;
@@ -414,6 +417,7 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
         if (!p->meta.drops[i].has_track)
             p->totals.dropped_elsewhere += p->meta.drops[i].count;
     }
+    tptrace_losses_read(p);
     /* What the end line tells of must be there, even where every segment is gone. */
     for (size_t i = 0; i < p->meta.total_count && error >= 0; i++) {
         struct tptrace_track *track;
@@ -475,7 +479,8 @@ bool tptrace_process_was_cut(const struct tptrace_process *process)
     if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
         t->cuda.without_time)
         return true;
-    return process->troubles.count || t->missing_slots || t->damaged_blocks || t->damaged_slots ||
+    return process->troubles.count || t->missing_slots || t->memory_slots ||
+           process->losses.counts[TP_LOSS_LINES] || t->damaged_blocks || t->damaged_slots ||
            t->damaged_bytes || t->unreadable_files || t->double_slots || t->unknown_records ||
            t->lost_records || t->dropped_elsewhere || t->stream.too_deep;
 }
