@@ -144,6 +144,48 @@ def children_say_nothing():
         tap.equal(len(done.stderr.splitlines()), 1, done.stderr)
 
 
+LATE_LIBRARY = """#include <dirent.h>
+#include <stdio.h>
+static void __attribute__((destructor)) late(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    while (readdir(tasks)) count++;
+    fprintf(stderr, "%d\\n", count - 2);
+}
+"""
+
+
+def build_library(place, name, source):
+    path = os.path.join(place, name)
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(source)
+    build = ["gcc", "-shared", "-fPIC", "-o", path, path + ".c"]
+    done = tap.run([need("gcc"), *build[1:]], tap.clean_environment())
+    tap.equal((done.returncode, done.stderr), (0, b""), "gcc")
+    return path
+
+
+def no_thread_stays_behind():
+    """What looks behind our destructor, as checkers of leaks do, sees the program's threads only."""
+    with tap.folder() as place:
+        late = build_library(place, "late.so", LATE_LIBRARY)
+        for _ in range(30):
+            compare([os.path.join(WORKLOADS, "threads")], LD_PRELOAD=late)
+
+
+def off_below_race_checkers():
+    """Helgrind and DRD tell by a library that they preload."""
+    for tool in ("helgrind", "drd"):
+        with tap.folder() as place, tap.folder() as out:
+            library = build_library(place, f"vgpreload_{tool}-amd64-linux.so", "int none;")
+            environment = tap.recorded_environment(out, LD_PRELOAD=library, TPAGENT_PROGRAMS="*")
+            done = tap.run(["sh", "-c", "env true; echo ran"], environment)
+            tap.equal((done.returncode, done.stdout), (0, b"ran\n"), "the program")
+            (line,) = done.stderr.decode().splitlines()
+            assert line.startswith("tpagent: not recording: ") and "races" in line, line
+            tap.equal(os.listdir(out), [], "recordings")
+
+
 def main():
     t = tap.Tap()
     program = lambda name: os.path.join(WORKLOADS, name)
@@ -210,6 +252,8 @@ def main():
     t.check("a program on musl", built_otherwise, "musl-gcc")
     t.check("a program with the thread sanitizer", built_otherwise, "gcc", "-fsanitize=thread")
     t.check("children say nothing of a source that cannot start", children_say_nothing)
+    t.check("no thread of ours is there when the process ends", no_thread_stays_behind)
+    t.check("off below checkers of races, in one line", off_below_race_checkers)
     t.check("a statically linked program: nothing happens", static_program_leaves_nothing)
     t.check("a program that closes all descriptors", same, program("close_all"))
     t.check(
