@@ -201,6 +201,8 @@ void tp_agent_before_filter(void)
 
     if (!live || tp_tls.ours || !is_ours())
         return;
+    if (!live->pid && !atomic_load(&tp_agent.filtered))
+        tp_recording_tell_filtered();
     tp_agent_end("seccomp", EXIT_WAIT_NS);
     wait_until_gone(live, tp_os_monotonic_ns() + EXIT_WAIT_NS);
     atomic_store(&tp_agent.filtered, true);

@@ -103,6 +103,28 @@ def lives_under_its_filter(*arguments):
             assert b"ended (seccomp)" in done.stdout, done
 
 
+def filtered_asleep():
+    """A child that has recorded nothing yet when it installs its filter never will: that is told."""
+    program = os.path.join(WORKLOADS, "filtered")
+    command = ["sh", "-c", f"{program} prctl asleep; {program} syscall asleep; echo $?"]
+    bare, _ = compare(command)
+    assert bare.stdout.endswith(b"lives\n3\n"), bare
+    with tap.folder() as out:
+        tap.run(command, tap.recorded_environment(out))
+        packed = os.path.join(out, "packed.tar.zst")
+        (recording,) = (d for d in os.listdir(out) if d.startswith("tpagent-"))
+        tap.run(
+            [tap.TPREPORT, "pack", "-o", packed, os.path.join(out, recording)],
+            tap.clean_environment(),
+        )
+        for path in (os.path.join(out, recording), packed):
+            done = tap.run([tap.TPREPORT, "info", path], tap.clean_environment())
+            line = b"2 processes installed a filter of system calls before their first event"
+            assert line in done.stdout and b"filtered" in done.stdout, done
+            done = tap.run([tap.TPREPORT, "check", path], tap.clean_environment())
+            tap.equal(done.returncode, 0, done.stdout)
+
+
 C_PROGRAM = """#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +271,7 @@ def main():
     for way in (["syscall"], ["syscall", "threads"], ["prctl"]):
         name = "a filter that kills for system calls: " + " ".join(way)
         t.check(name, lives_under_its_filter, *way)
+    t.check("a filter before the first event", filtered_asleep)
     t.check("a program on musl", built_otherwise, "musl-gcc")
     t.check("a program with the thread sanitizer", built_otherwise, "gcc", "-fsanitize=thread")
     t.check("children say nothing of a source that cannot start", children_say_nothing)
