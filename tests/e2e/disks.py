@@ -90,9 +90,7 @@ def no_room_for_rings():
     """Rings that can't be files are memory, and the recording says so."""
     with small_disk("size=64k,mode=1777") as rings, tap.folder() as out:
         fill(rings)
-        runs_on(
-            [DIE, "thread", "1000"], out, 0, TPAGENT_RING_DIR=rings, TPAGENT_WHEN_FULL="wait"
-        )
+        runs_on([DIE, "thread", "1000"], out, 0, TPAGENT_RING_DIR=rings, TPAGENT_WHEN_FULL="wait")
         (process,) = readable(out)
         tap.equal(process["records"], 4001, "records")
         assert any("not crash-safe" in note for note in process["notes"]), process["notes"]
@@ -146,6 +144,51 @@ def shared_memory_of_64_mb():
         (process,) = readable(out)
         seen, lost = process["records"], process["lost_records"] + process["dropped_records"]
         assert seen + lost <= 1200000 <= seen + 2 * lost, (seen, lost)
+
+
+@contextlib.contextmanager
+def slow_disk(milliseconds):
+    """A file system each of whose writes takes that long, one after the other."""
+    program = os.path.join(WORKLOADS, "slow_disk")
+    if not os.path.exists(program):
+        raise tap.Skip("slow_disk is not built: no libfuse3-dev")
+    with tap.folder() as below, tap.folder() as place:
+        disk = subprocess.Popen(
+            [program, below, place, str(milliseconds)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        if disk.stdout.readline() != b"mounted\n":
+            raise tap.Skip("FUSE: " + disk.communicate()[1].decode().strip())
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", place], check=True)
+            disk.communicate()
+
+
+def slow_writes():
+    """Who records does not wait for the disk: but for what is written at the start and, up to its
+    bound, at the end the program takes as long as on a fast one; what finds no room is counted."""
+    delay, pairs = 0.2, 1000000
+    command = [STRESS, "2", str(pairs)]
+
+    def seconds(out, place):
+        begin = time.monotonic()
+        done = tap.run(command, tap.recorded_environment(out), cwd=place)
+        tap.equal((done.returncode, done.stderr), (0, b""), "the program")
+        return time.monotonic() - begin
+
+    with slow_disk(int(delay * 1000)) as slow, tap.folder() as fast, tap.folder() as place:
+        on_fast, on_slow = seconds(fast, place), seconds(slow, place)
+        (process,) = readable(slow)
+        made = 2 * 2 * pairs
+        seen = process["kinds"]["api_begin"] + process["kinds"]["api_end"]
+        lost, spare = process["lost_records"], 2 * process["kinds"].get("lost", 0)
+        print(f"# {on_fast:.1f} s, {on_slow:.1f} s with {delay} s a write, {lost} lost")
+        tap.equal(process["missing_slots"] + process["memory_slots"], 0, "missing")
+        assert made <= seen + lost <= made + spare, (seen, lost)
+        assert lost and on_slow < 3 * on_fast + 2 + 25 * delay, (on_fast, on_slow)
 
 
 def directory_vanishes():
@@ -205,6 +248,7 @@ def main():
         t.check(f"RLIMIT_AS of {mib} MiB", limited, resource.RLIMIT_AS, mib << 20)
     t.check("RLIMIT_NOFILE", limited, resource.RLIMIT_NOFILE, 4)
     t.check("a folder for rings of 64 MB", shared_memory_of_64_mb)
+    t.check("a slow disk", slow_writes)
     t.check("a recording's folder that vanishes", directory_vanishes)
     t.check("a recording's folder that vanishes under load", directory_vanishes_under_load)
     t.check("four jobs with one TPAGENT_OUT", two_jobs_in_one_place)

@@ -104,7 +104,7 @@ def lives_under_its_filter(*arguments):
 
 
 def filtered_asleep():
-    """A child that has recorded nothing yet when it installs its filter never will: that is told."""
+    """A child that has recorded nothing when it installs its filter never will: that is told."""
     program = os.path.join(WORKLOADS, "filtered")
     command = ["sh", "-c", f"{program} prctl asleep; {program} syscall asleep; echo $?"]
     bare, _ = compare(command)
@@ -188,7 +188,7 @@ def build_library(place, name, source):
 
 
 def no_thread_stays_behind():
-    """What looks behind our destructor, as checkers of leaks do, sees the program's threads only."""
+    """What looks behind our destructor, as checkers of leaks do, sees no thread of ours."""
     with tap.folder() as place:
         late = build_library(place, "late.so", LATE_LIBRARY)
         for _ in range(30):
