@@ -90,13 +90,14 @@ struct tp_live {
 
     _Atomic uint32_t first_block; /* control block that is handed out first, + 1; 0 not set yet */
     _Atomic uint32_t next_track;
-    _Atomic uint32_t next_ring;       /* number of the next ring file */
-    _Atomic uint32_t ring_count;      /* registry entries ever used */
-    _Atomic uint64_t ring_bytes;      /* of all rings mapped */
-    _Atomic uint32_t stock[TP_STOCK]; /* entry + 1 of a ring ready to be claimed, 0 none */
-    _Atomic uint64_t early_drops;     /* events of threads that got no ring at all */
-    _Atomic uint32_t memory_rings;    /* made so far: their slots are in no file */
-    _Atomic uint64_t memory_headers;  /* bit n: header n in names.tpn is in use */
+    _Atomic uint32_t next_ring;              /* number of the next ring file */
+    _Atomic uint32_t ring_count;             /* registry entries ever used */
+    _Atomic uint64_t ring_bytes;             /* of all rings mapped */
+    _Atomic uint32_t stock[TP_STOCK];        /* entry + 1 of a ring ready to be claimed, 0 none */
+    _Atomic uint64_t early_drops;            /* events of threads that got no ring at all */
+    _Atomic uint32_t unrecorded_allocations; /* of a process without a recording yet */
+    _Atomic uint32_t memory_rings;           /* made so far: their slots are in no file */
+    _Atomic uint64_t memory_headers;         /* bit n: header n in names.tpn is in use */
 
     _Atomic uint32_t drain_lock; /* whoever drains holds it */
     _Atomic uint32_t drain_bell; /* futex: the drain sleeps here */

@@ -85,13 +85,18 @@ struct walk {
     uintptr_t *addresses;
     unsigned count, depth;
     bool python; /* to the interpreter's loop */
+    bool at_loop;
     uint64_t hash;
 };
 
 /* Return: false: the walk ends before this frame. */
 static inline bool add(struct walk *w, uintptr_t pc)
 {
-    if (pc < PAGE || (w->python && tp_python_runs_at(pc)))
+    if (w->python && tp_python_runs_at(pc)) {
+        w->at_loop = true;
+        return false;
+    }
+    if (pc < PAGE)
         return false;
     /* products that do not wait for each other */
     unsigned __int128 product =
@@ -236,11 +241,15 @@ struct stack {
     uintptr_t native[TP_STACK_FRAMES_MAX];
     struct tp_python_frame python[TP_STACK_FRAMES_MAX];
     unsigned native_count, python_count;
+    bool is_gapless; /* the interpreter is the caller of the last native one */
 };
+
+/* Between the last native frame that is known and the interpreter. */
+#define GAP "(native functions left out)"
 
 static __attribute__((noinline)) uint32_t make_id(const struct stack *stack)
 {
-    uint32_t ids[2 * TP_STACK_FRAMES_MAX];
+    uint32_t ids[2 * TP_STACK_FRAMES_MAX + 1];
     unsigned n = stack->native_count ? cut(stack->native, stack->native_count) : 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -248,6 +257,12 @@ static __attribute__((noinline)) uint32_t make_id(const struct stack *stack)
         ids[i] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
         if (ids[i] < TP_NAME_FIRST)
             return ids[i];
+    }
+    if (stack->python_count && (!stack->is_gapless || n < stack->native_count)) {
+        ids[n] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
+        n++;
     }
     for (unsigned i = 0; i < stack->python_count; i++, n++) {
         ids[n] = tp_python_frame_id(&stack->python[i]);
@@ -293,7 +308,8 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     stack.native_count = w.count;
     if (!stack.native_count && !stack.python_count)
         return TP_NAME_NONE;
-    uint64_t hash = w.hash * UINT64_C(0xbf58476d1ce4e5b9);
+    stack.is_gapless = w.at_loop;
+    uint64_t hash = (w.hash ^ w.at_loop) * UINT64_C(0xbf58476d1ce4e5b9);
     hash ^= hash >> 32;
     _Atomic uint64_t *line = stacks ? &stacks->lines[hash >> LINE_SHIFT] : NULL;
     uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;

@@ -168,6 +168,19 @@ def child_is_a_process_of_its_own():
         tap.equal((leaked["allocations"], leaked["live_blocks"]), (600, 600), "leaked in both")
 
 
+def busy_children_are_recorded():
+    """Without a range; a child that does little leaves nothing."""
+    for count, processes in ((300, 1), (3000, 2)):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "forked", str(count)], TPAGENT_ALLOC="all")
+            report = memory(out)
+            tap.equal(report["processes"], processes, f"processes with {count} blocks")
+            leaked = by_stack(report, "take", "take_for_leak", "leak", "main")["allocations"]
+            # with each one another is allocated and freed: 334 go by before it is noticed
+            wanted = count if processes == 1 else 2 * count - 334
+            assert abs(leaked - wanted) <= 2, (count, leaked)
+
+
 def samples_agree_with_counters():
     """Sums of samples against the exact ones, over many seeds: as far off as they say, not more."""
     seed = random.randrange(1 << 32)
@@ -293,6 +306,7 @@ CHECK.check("stacks are right whatever came before", any_order_of_functions)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
+CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
 CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)

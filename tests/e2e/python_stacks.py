@@ -136,6 +136,16 @@ def depth_is_obeyed():
             tap.equal(max(map(len, found)), wanted, f"frames with TPAGENT_STACKS={depth}")
 
 
+def gaps_are_marked():
+    gap = "(native functions left out)"
+    for depth, wanted in ((1, True), (32, False)):
+        with tap.folder() as out:
+            record(out, PYTHON, TPAGENT_ALLOC="all", TPAGENT_STACKS=str(depth))
+            rows = [r["stack"] for r in stacks(out) if r["allocated_bytes"] >> 20 == 4]
+            (stack,) = [s for s in rows if python_part(s)]
+            tap.equal(stack.index(gap) if gap in stack else None, 1 if wanted else None, stack)
+
+
 def samples_have_them():
     with tap.folder() as out:
         record(out, PYTHON, TPAGENT_ALLOC="sample:64k", TPAGENT_STACKS="32")
@@ -173,6 +183,17 @@ def pprof_has_files_and_lines():
         assert place in top.stdout, top
 
 
+def text_shows_the_end_of_long_frames():
+    with tap.folder() as out:
+        record(out, PYTHON, TPAGENT_ALLOC="all", TPAGENT_STACKS="32")
+        for width in (20, 30):
+            command = [tap.TPREPORT, "memory", "--row-limit", "none"]
+            command += ["--max-src-column-width", str(width), out]
+            text = tap.run(command, tap.clean_environment()).stdout.decode()
+            wanted = "..." + frame("    höhe(3)", "main")[-width:]
+            assert any(line.endswith("  " + wanted) for line in text.splitlines()), wanted
+
+
 def unknown_layouts_are_told():
     fake = os.path.join(WORKLOADS, "fake_python.so")
     for fake_version, text in (
@@ -206,8 +227,10 @@ def main():
         )
         t.check(f"{name}: threads that allocate while it ends", interpreter_goes, python)
     t.check("TPAGENT_STACKS limits Python's frames", depth_is_obeyed)
+    t.check("functions left out between native ones and Python's are marked", gaps_are_marked)
     t.check("samples have Python's frames", samples_have_them)
     t.check("pprof has Python's files and lines", pprof_has_files_and_lines)
+    t.check("text shows the end of Python's frames", text_shows_the_end_of_long_frames)
     t.check("an unknown or a wrong layout is told", unknown_layouts_are_told)
     t.end()
 
