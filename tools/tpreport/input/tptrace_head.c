@@ -9,6 +9,7 @@
 #include "input/tptrace_windows.h"
 #include "model/python_text.h"
 
+#define ERRNO_END 4096u
 #define RANKS_MAX 1000000
 #define RANKS_SHOWN 16
 #define UNFINISHED_SHOWN 3
@@ -222,7 +223,7 @@ static void untold_lines(struct head *head, const struct tptrace_member *member)
                "lines of meta.jsonl found no room: names of threads may be missing");
     if (losses->counts[TP_LOSS_ERROR] && p->state != TPTRACE_ENDED && begin_member(head, member)) {
         tp_buffer_format(head->out, "its last blocks could not be written: %s",
-                         tp_error_text(-(int)losses->counts[TP_LOSS_ERROR]));
+                         tp_error_text(-(int)(losses->counts[TP_LOSS_ERROR] % ERRNO_END)));
         end(head);
     }
 }
