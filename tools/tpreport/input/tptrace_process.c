@@ -102,6 +102,23 @@ static int keep_slots(struct tptrace_process *p, const uint64_t *slots, uint64_t
     return 0;
 }
 
+void tptrace_track_dropped(struct tptrace_process *p, struct tptrace_track *track, uint64_t count,
+                           const char *path)
+{
+    char meta[TPTRACE_PATH_MAX];
+    struct tp_diag diag;
+
+    if (count > TPTRACE_SLOT_MAX) {
+        if (!path && !tptrace_path(meta, p->dir, "meta.jsonl"))
+            path = meta;
+        tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET, "track %u dropped %llu records",
+                     track->number, (unsigned long long)count);
+        tptrace_trouble(p, &diag, path);
+    } else if (count > track->dropped) {
+        track->dropped = count;
+    }
+}
+
 static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring, const char *path)
 {
     uint64_t near = p->meta.pair_count ? p->meta.pairs[0].ticks : 0, whole = 0;
@@ -115,8 +132,7 @@ static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring,
     piece.track->has_ring = true;
     if (!piece.track->tid)
         piece.track->tid = ring->tid;
-    if (ring->dropped > piece.track->dropped)
-        piece.track->dropped = ring->dropped;
+    tptrace_track_dropped(p, piece.track, ring->dropped, path);
     if (ring->first_slot <= TPTRACE_SLOT_MAX)
         whole = count_whole(ring, near, &piece.first_ticks, &piece.last_ticks);
     if (whole < ring->count) {

@@ -116,6 +116,11 @@ int64_t tptrace_process_read_piece(struct tptrace_process *process,
                                    const struct tptrace_piece *piece, void **buffer,
                                    size_t *capacity, struct tp_diag *diag);
 
+/** tptrace_track_dropped - a track has dropped so many records, says @path (NULL: meta.jsonl); a
+ * number that cannot be is told as damage and not taken */
+void tptrace_track_dropped(struct tptrace_process *process, struct tptrace_track *track,
+                           uint64_t count, const char *path);
+
 /** tptrace_process_find_track - made if it is new. Return: 0, -ENOMEM or -TP_ELIMIT. */
 int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
                                struct tptrace_track **ret_track);
