@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 
+import small_disk
 import tap
 
 WORKLOADS = os.environ["WORKLOADS"]
@@ -20,18 +21,6 @@ PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")
 
 def tpreport(*words):
     return tap.run([tap.TPREPORT, *words], tap.clean_environment())
-
-
-@contextlib.contextmanager
-def small_disk(options):
-    with tap.folder() as place:
-        mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", place]
-        if subprocess.run(mount, capture_output=True).returncode:
-            raise tap.Skip("no file system may be mounted here")
-        try:
-            yield place
-        finally:
-            subprocess.run(["umount", "-l", place], check=True)
 
 
 def runs_on(command, out, lines=None, **more):
@@ -54,22 +43,16 @@ def readable(out, status=None):
     return json.loads(done.stdout)["processes"]
 
 
-def fill(place):
-    with open(place + "/filler", "wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-
-
 def full_before_it_begins():
-    with small_disk("size=64k,mode=1777") as out:
-        fill(out)
+    with small_disk.mounted("64k") as out:
+        small_disk.fill(out)
         line = runs_on([DIE, "thread", "1000"], out, 1)
         assert "No space left on device" in line, line
 
 
 def full_while_it_records():
     """The rings are elsewhere, so that it is the blocks that find no room."""
-    with small_disk("size=1200k,mode=1777") as out, tap.folder() as rings:
+    with small_disk.mounted("1200k") as out, tap.folder() as rings:
         line = runs_on(
             [DIE, "thread", "2000000"],
             out,
@@ -88,8 +71,8 @@ def full_while_it_records():
 
 def no_room_for_rings():
     """Rings that can't be files are memory, and the recording says so."""
-    with small_disk("size=64k,mode=1777") as rings, tap.folder() as out:
-        fill(rings)
+    with small_disk.mounted("64k") as rings, tap.folder() as out:
+        small_disk.fill(rings)
         runs_on([DIE, "thread", "1000"], out, 0, TPAGENT_RING_DIR=rings, TPAGENT_WHEN_FULL="wait")
         (process,) = readable(out)
         tap.equal(process["records"], 4001, "records")
@@ -97,7 +80,7 @@ def no_room_for_rings():
 
 
 def read_only():
-    with small_disk("size=1m,mode=1777") as out:
+    with small_disk.mounted("1m") as out:
         subprocess.run(["mount", "-o", "remount,ro", out], check=True)
         line = runs_on([DIE, "thread", "1000"], out, 1)
         assert "Read-only file system" in line, line
@@ -135,7 +118,7 @@ def limited_alone(which, value):
 
 def shared_memory_of_64_mb():
     """More threads than such a folder has room for rings."""
-    with small_disk("size=64m,mode=1777") as rings, tap.folder() as out:
+    with small_disk.mounted("64m") as rings, tap.folder() as out:
         done = tap.run(
             [os.path.join(WORKLOADS, "churn"), "together", "300", "2000"],
             tap.recorded_environment(out, TPAGENT_RING_DIR=rings, TPAGENT_RING_TOTAL="1g"),
