@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import tap  # noqa: E402
 import tptrace  # noqa: E402
 
+os.environ.pop("LD_LIBRARY_PATH", None)  # meson names the stand-ins of all versions there
 SIMCUDA = os.environ["SIMCUDA"]
 PROGRAMS = os.environ["CUDA_PROGRAMS"]
 LOST = ("dropped", "no_room", "no_time", "invalid", "buffers")
