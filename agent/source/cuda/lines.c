@@ -8,6 +8,7 @@
 #include "agent.h"
 #include "base/text.h"
 #include "clock.h"
+#include "drain.h"
 #include "pool.h"
 #include "recording.h"
 
@@ -76,6 +77,7 @@ void tp_cuda_say(const char *why)
     }
     tp_text_char(&text, '}');
     tp_cuda_line(&text);
+    tp_drain_tell(tp_agent.live);
 }
 
 void tp_cuda_pair(void)

@@ -265,6 +265,22 @@ static void fast_exit(int count)
     _exit(7);
 }
 
+/* A program with threads before it has CUDA, and without work on the device before its end. */
+static void settled(int count)
+{
+    pthread_t thread;
+    int none = 0;
+
+    pthread_create(&thread, NULL, thread_main, &none);
+    pthread_join(thread, NULL);
+    usleep(50000);
+    for (int i = 0; i < count; i++)
+        launch_scale(NULL);
+    CHECK(cudaDeviceSynchronize());
+    usleep(300000);
+    _exit(7);
+}
+
 static void *killer(void *argument)
 {
     usleep((useconds_t) * (int *)argument);
@@ -295,7 +311,7 @@ int main(int argc, char **argv)
         {"threads", threads},         {"ranges", ranges},   {"memory", memory},
         {"failing", failing},         {"window", window},   {"fork_after", fork_after},
         {"fork_before", fork_before}, {"_exit", fast_exit}, {"killed", killed},
-        {"millions", millions},
+        {"millions", millions},       {"settled", settled},
     };
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)

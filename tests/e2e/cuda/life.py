@@ -77,6 +77,46 @@ def test_killed():
         assert p.line("cuda")["mode"] == "cupti"
 
 
+def test_killed_in_a_flush():
+    """SIGKILL inside of a flush, when so many records were read: these are there, in their order,
+    and what is missing is said."""
+
+    def kernels(process):
+        return [(k.name, k.start, k.end, k.correlation) for k in process.all("gpu_kernel")]
+
+    count, there = 200, {}
+    late = {"SIMCUDA_ORDER": "late"}  # kernels behind all of their calls
+    whole = kernels(calls("settled", count, code=7, **late).only)
+    tap.equal(len(whole), count, "kernels of a whole run")
+    for read in (0, 100, 420, 520, 600):
+        done = calls("settled", count, code=-9, report=[], SIMCUDA_KILL_IN_FLUSH=read, **late)
+        p, (table, said) = done.only, done.reported
+        there[read] = kernels(p)
+        tap.equal(there[read], whole[: len(there[read])], f"kernels, {read} records read")
+        tap.equal(len(p.all("cuda_call")), count + 1, "calls that began")
+        missing = count + 1 - len(p.all("cuda_api"))
+        assert "died without an end line; what its rings held was read" in said, said
+        assert "those that CUPTI had not handed over are lost" in said, said
+        assert f"{missing} CUDA calls have no record of CUPTI's" in said, said
+        total = f"Self CUDA time total: {len(there[read]) / 100:.3f}ms"
+        assert total in table if len(there[read]) > 100 else True, table
+    tap.equal((there[0], there[100]), ([], []), "kernels where only calls were read")
+    tap.equal([len(there[n]) - len(there[420]) for n in (520, 600)], [100, 180], "further kernels")
+
+
+def test_killed_in_a_periodic_flush():
+    """The same on CUPTI's own thread, each second."""
+    done = calls("killed", 30000000, code=-9, report=["info"], SIMCUDA_KILL_IN_FLUSH=1000)
+    p = done.only
+    kernels = p.all("gpu_kernel")
+    ids = [e.correlation for e in p.all("cuda_call")]
+    # of a launch: the driver's call, the runtime's, the kernel; before them a device and such
+    assert 320 < len(kernels) < len(ids), (len(kernels), len(ids))
+    tap.equal({length(k) for k in kernels}, {10000}, "lengths")
+    tap.equal([k.correlation for k in kernels], ids[: len(kernels)], "the oldest ones")
+    assert "died without an end line" in "".join(done.reported), done.reported
+
+
 def test_held():
     """Another tool has CUPTI: one line names it, and the calls are recorded all the same."""
     done = calls("streams", 10, SIMCUDA_CUPTI_HOLDER="Some Profiler")
@@ -358,6 +398,8 @@ def main():
     t.check("_exit flushes", test_fast_exit)
     t.check("Python with ctypes and os._exit", test_python_exit)
     t.check("SIGKILL at random moments", test_killed)
+    t.check("SIGKILL in the middle of a flush", test_killed_in_a_flush)
+    t.check("SIGKILL in a flush of CUPTI's own thread", test_killed_in_a_periodic_flush)
     t.check("another tool holds CUPTI", test_held)
     t.check("errors of CUPTI, and a file that is not there", test_errors_of_cupti)
     t.check("a CUPTI newer than the driver", test_newer_than_the_driver)

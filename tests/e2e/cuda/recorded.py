@@ -63,8 +63,9 @@ class Process:
 
 
 class Run:
-    def __init__(self, code, out, err, processes):
+    def __init__(self, code, out, err, processes, reported):
         self.code, self.out, self.err, self.processes = code, out, err, processes
+        self.reported = reported  # what tpreport printed, stdout and stderr, when asked for
 
     @property
     def only(self):
@@ -83,14 +84,21 @@ def environment(out, version="13", **variables):
     return tap.recorded_environment(out, **given)
 
 
-def run(command, version="13", timeout=120, code=0, **variables):
+def reported(folder, arguments):
+    found = glob.glob(os.path.join(folder, "tpagent-*"))
+    done = tap.run([tap.TPREPORT, *arguments, *found], tap.clean_environment())
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def run(command, version="13", timeout=120, code=0, report=None, **variables):
     with tap.folder() as out:
         done = tap.run(command, environment(out, version, **variables), timeout=timeout)
         if code is not None and done.returncode != code:
             raise AssertionError(f"status {done.returncode}: {done.stderr.decode()}")
         folders = sorted(glob.glob(os.path.join(out, "tpagent-*/*/*/meta.jsonl")))
         found = [Process(os.path.dirname(path)) for path in folders]
-        return Run(done.returncode, done.stdout.decode(), done.stderr.decode(), found)
+        printed = reported(out, report) if report is not None else None
+        return Run(done.returncode, done.stdout.decode(), done.stderr.decode(), found, printed)
 
 
 def program(name):

@@ -5,7 +5,9 @@ import recorded
 import tap
 from recorded import Chosen, api_names, calls, counts, length, more, nothing_lost, program
 
-SCRIPT = "kernel _Z5scalePff 5000 registers 40 shared 1024; kernel _Z3sum* 700; api cudaMalloc 7000"
+SCRIPT = (
+    "kernel _Z5scalePff 5000 registers 40 shared 1024; kernel _Z3sum* 700; api cudaMalloc 7000"
+)
 
 
 def test_two_streams():

@@ -43,9 +43,7 @@ class Recording:
         return {r["key"]: r for r in self.rows("averages", "--row-limit=-1")}
 
     def kernels(self):
-        return {
-            r["name"]: (r["count"], round(r["total_us"] * 1000)) for r in self.rows("kernels")
-        }
+        return {r["name"]: (r["count"], round(r["total_us"] * 1000)) for r in self.rows("kernels")}
 
     def gpu(self):
         return json.loads(self.text("gpu", "--format=json"))["devices"]
@@ -113,7 +111,9 @@ def views_agree(r, kernels):
     total = sum(ns for _, ns in wanted.values())
     tap.equal(sum(d["kernels"] for d in r.gpu()), sum(c for c, _ in wanted.values()), "gpu: count")
     work = r.work()
-    tap.equal(sum(d["work_ns"] for d in r.gpu()), total + not_kernels_ns(work), "gpu: time of work")
+    tap.equal(
+        sum(d["work_ns"] for d in r.gpu()), total + not_kernels_ns(work), "gpu: time of work"
+    )
     for device in r.gpu():
         here = [e for e in work if e["args"]["device"] == device["device"]]
         tap.equal(device["busy_ns"], covered_ns(here), "gpu: busy")

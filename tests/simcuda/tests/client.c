@@ -10,7 +10,8 @@
  * buffer null=N           every Nth request gets NULL           slow=MS            each request
  * sleeps noflush          do not flush at exit                  attribute=9:0      set a byte
  * attribute driverapi=CBID   cuptiActivityEnableDriverApi          second             subscribe
- * once more walk=FILE        let this library's cuptiActivityGetNextRecord walk the buffers
+ * once more walk=FILE        let this library's cuptiActivityGetNextRecord walk the buffers lines
+ * write each line at once
  *
  * A line is a word, then name=value pairs. Offsets are the specification's, written down here a
  * second time.
@@ -501,6 +502,8 @@ static void obey(const char *word, void *subscriber)
         begin_misuse(value);
     else if (!strcmp(word, "sizes"))
         print_sizes = 1;
+    else if (!strcmp(word, "lines"))
+        setlinebuf(out);
     else if (!strcmp(word, "await"))
         await_worker = 1;
     else if (!strcmp(word, "noatfork"))

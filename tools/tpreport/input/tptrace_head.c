@@ -280,13 +280,27 @@ static void cuda_until_line(struct head *head, const struct tptrace_member *memb
     const struct tptrace_process *p = &member->process;
     struct tptrace_cuda_cursor cursor = {0};
 
-    if (!p->meta.cuda.until || p->state == TPTRACE_ENDED || !begin_member(head, member))
+    if (!tptrace_cuda_is(&p->meta.cuda, "cupti") || p->state == TPTRACE_ENDED ||
+        !begin_member(head, member))
         return;
-    tp_buffer_string(head->out, "device records are complete up to ");
-    tptrace_duration(head->out, tptrace_cuda_ns(&p->cuda_clock, &cursor, p->meta.cuda.until) -
-                                    member->start_ns);
-    tp_buffer_string(head->out, " from its start");
+    if (p->meta.cuda.until) {
+        tp_buffer_string(head->out, "device records are complete up to ");
+        tptrace_duration(head->out, tptrace_cuda_ns(&p->cuda_clock, &cursor, p->meta.cuda.until) -
+                                        member->start_ns);
+        tp_buffer_string(head->out, " from its start; ");
+    }
+    tp_buffer_format(head->out, "those that CUPTI had not handed over are %s",
+                     p->state == TPTRACE_RUNNING ? "not here yet" : "lost");
     end(head);
+}
+
+/* Of each call one record comes when it begins and CUPTI's later: with its work, or not at all. */
+static uint64_t calls_without_record(const struct tptrace_process *p)
+{
+    const uint64_t *kinds = p->totals.stream.kinds;
+    uint64_t calls = kinds[TP_EVENT_CUDA_CALL], records = kinds[TP_EVENT_CUDA_API];
+
+    return calls > records ? calls - records : 0;
 }
 
 /* Without a `cuda` line nobody knows what their times are. */
@@ -316,6 +330,8 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
         end(head);
     }
     cuda_until_line(head, member);
+    count_line(head, member, calls_without_record(&member->process),
+               "CUDA calls have no record of CUPTI's: neither they nor their work are in the sums");
     if ((t->stream.device_memory || t->cuda.has_memory) && begin_member(head, member)) {
         tp_buffer_format(head->out, "device memory is what %s",
                          t->stream.device_memory
@@ -623,6 +639,7 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_process *p)
     tp_buffer_format(out, ", \"without_launch_ns\": %lld", (long long)t->without_launch_ns);
     put_count(out, "inner_calls_left_out", t->inner_calls);
     put_count(out, "late_calls", t->late_calls);
+    put_count(out, "calls_without_record", calls_without_record(p));
     put_text(out, "device_memory_of",
              p->totals.stream.device_memory ? "framework"
              : t->has_memory                ? "cuda"
