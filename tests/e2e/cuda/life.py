@@ -194,41 +194,6 @@ def test_one_lock():
     nothing_lost(p)
 
 
-def test_torch():
-    """CUDA calls inside of operators' ranges of torch, from Python."""
-    library = os.path.join(recorded.SIMCUDA, "13", "libcudart.so.13")
-    code = f"""
-import ctypes, torch
-from torch.autograd.profiler import record_function
-cuda = ctypes.CDLL({library!r})
-p = ctypes.c_void_p()
-assert cuda.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(4096)) == 0
-for _ in range(3):
-    with record_function("outer"):
-        torch.ones(2) + 1
-        with record_function("inner"):
-            assert cuda.cudaMemset(p, 0, ctypes.c_size_t(64)) == 0
-        torch.ones(2) + 1
-        assert cuda.cudaMemset(p, 0, ctypes.c_size_t(32)) == 0
-assert cuda.cudaDeviceSynchronize() == 0
-"""
-    python = os.environ.get("TPAGENT_TEST_PYTHON") or os.environ["PYTHON"]
-    if tap.run([python, "-c", "import torch"], tap.clean_environment()).returncode:
-        raise tap.Skip("no torch for " + python)
-    p = run([python, "-c", code]).only
-    opened, at = [], {}
-    for event in p.events:
-        if event.what == "op_begin":
-            opened.append(event.name.split("\0")[0])
-        elif event.what == "op_end":
-            opened.pop()
-        elif event.what == "cuda_call":
-            at[event.correlation] = opened[-1] if opened else None
-    found = [{"bytes": s.bytes, "at": at[s.correlation]} for s in p.all("gpu_memset")]
-    found = counts(found, "bytes", "at")
-    tap.equal(found, {(64, "inner"): 3, (32, "outer"): 3}, "memsets by operator")
-
-
 def test_foreign_injection():
     """CUDA_INJECTION64_PATH of another tool stays, and is said; recording begins a little later."""
     with tap.folder() as scratch:
@@ -407,7 +372,6 @@ def main():
     t.check("a flush that hangs at exit", test_flush_that_hangs)
     t.check("CUPTI meets a fatal error", test_cupti_gives_up)
     t.check("a CUPTI with one lock around all", test_one_lock)
-    t.check("Python: calls inside of torch's operators", test_torch)
     t.check("CUDA_INJECTION64_PATH belongs to another", test_foreign_injection)
     t.check("CUDA_INJECTION64_PATH is set where it is of use", test_environment_is_set)
     t.check("switched off", test_off)

@@ -16,6 +16,7 @@ os.environ.pop("LD_LIBRARY_PATH", None)  # meson names the stand-ins of all vers
 SIMCUDA = os.environ["SIMCUDA"]
 PROGRAMS = os.environ["CUDA_PROGRAMS"]
 LOST = ("dropped", "no_room", "no_time", "invalid", "buffers")
+SCRIPT = "kernel _Z5scalePff 5000; kernel _Z3sum* 700; set SET_NS 1000"
 NAMES = {"name", "kernel", "geometry", "source"}
 
 
@@ -133,6 +134,53 @@ def nothing_lost(process):
 def api_names(process):
     """Of either way."""
     return counts(process.all("cuda_api") + process.all("cuda_begin"), "name")
+
+
+def work_of(events):
+    """Events of devices, of a trace."""
+    return [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+
+
+class Recording:
+    """A program's recording, kept while its reports are made."""
+
+    def __init__(self, folder, command, status=0, **variables):
+        variables.setdefault("SIMCUDA_INLINE", SCRIPT)
+        variables.setdefault("TPAGENT_CUPTI_CLOCK", "cupti")
+        done = tap.run(command, environment(folder, **variables), timeout=120)
+        tap.equal(done.returncode, status, f"status of {command}: {done.stderr.decode()}")
+        self.out, self.err = done.stdout.decode(), done.stderr.decode()
+        self.said = ""  # by the last report, on stderr
+        (self.path,) = glob.glob(os.path.join(folder, "tpagent-*"))
+
+    def process(self):
+        """Its records."""
+        (meta,) = glob.glob(os.path.join(self.path, "*/*/meta.jsonl"))
+        return Process(os.path.dirname(meta))
+
+    def text(self, *arguments, status=(0, 3)):
+        done = tap.run([tap.TPREPORT, *arguments, self.path], tap.clean_environment())
+        self.said = done.stderr.decode()
+        assert done.returncode in status, f"{arguments}: {done.returncode}: {self.said}"
+        return done.stdout.decode()
+
+    def rows(self, *arguments):
+        return json.loads(self.text(*arguments, "--format=json"))["rows"]
+
+    def table(self):
+        return {r["key"]: r for r in self.rows("averages", "--row-limit=-1")}
+
+    def kernels(self):
+        return {r["name"]: (r["count"], round(r["total_us"] * 1000)) for r in self.rows("kernels")}
+
+    def gpu(self):
+        return json.loads(self.text("gpu", "--format=json"))["devices"]
+
+    def trace(self, *arguments):
+        return json.loads(self.text("trace", *arguments))
+
+    def work(self):
+        return work_of(self.trace()["traceEvents"])
 
 
 class Chosen(tap.Tap):

@@ -7,6 +7,7 @@
 
 #include "input/tptrace.h"
 #include "input/tptrace_windows.h"
+#include "model/device_memory.h"
 #include "model/python_text.h"
 
 #define RANKS_MAX 1000000
@@ -258,7 +259,8 @@ static void cuda_mode_line(struct head *head, const struct tptrace_member *membe
 
     if (tptrace_cuda_is(cuda, "hooks") && begin_member(head, member)) {
         tp_buffer_string(head->out, "CUDA calls were interposed: launches are counted, what the "
-                                    "device did and how long it took is not known");
+                                    "device did and how long it took is not known; calls by "
+                                    "address and of libraries with a runtime inside pass by");
         if (cuda->why && *cuda->why)
             tp_buffer_format(head->out, " (%.200s)", cuda->why);
         end(head);
@@ -313,6 +315,23 @@ static uint64_t count_unexplained(const struct tptrace_process *p)
     return count;
 }
 
+static void memory_line(struct head *head, const struct tptrace_member *member)
+{
+    static const char *const sources[] = {
+        [TP_MEMORY_FRAMEWORK] = "what the framework's own allocator handed out",
+        [TP_MEMORY_CUDA] = "what cudaMalloc and its like allocated",
+        [TP_MEMORY_SEGMENTS] = "segments: what cudaMalloc and its like allocated, not what the "
+                               "framework's own allocator handed out of them, which it did not "
+                               "tell",
+    };
+    unsigned source = tptrace_memory_source(&member->process);
+
+    if (!source || !begin_member(head, member))
+        return;
+    tp_buffer_format(head->out, "device memory is %s", sources[source]);
+    end(head);
+}
+
 static void cuda_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
@@ -332,14 +351,7 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
     cuda_until_line(head, member);
     count_line(head, member, calls_without_record(&member->process),
                "CUDA calls have no record of CUPTI's: neither they nor their work are in the sums");
-    if ((t->stream.device_memory || t->cuda.has_memory) && begin_member(head, member)) {
-        tp_buffer_format(head->out, "device memory is what %s",
-                         t->stream.device_memory
-                             ? "the framework's own allocator handed out"
-                             : "cudaMalloc and its like allocated, not what a framework's own "
-                               "allocator handed out of it");
-        end(head);
-    }
+    memory_line(head, member);
 }
 
 /* Said by an earlier process already? */
@@ -640,10 +652,7 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_process *p)
     put_count(out, "inner_calls_left_out", t->inner_calls);
     put_count(out, "late_calls", t->late_calls);
     put_count(out, "calls_without_record", calls_without_record(p));
-    put_text(out, "device_memory_of",
-             p->totals.stream.device_memory ? "framework"
-             : t->has_memory                ? "cuda"
-                                            : NULL);
+    put_text(out, "device_memory_of", tp_device_memory_source_name(tptrace_memory_source(p)));
     tp_buffer_string(out, ", \"devices\": [");
     for (size_t i = 0; i < cuda->device_count; i++) {
         const struct tptrace_cuda_device *device = &cuda->devices[i];

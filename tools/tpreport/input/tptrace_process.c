@@ -13,6 +13,7 @@
 
 #include "input/tptrace_file.h"
 #include "input/tptrace_ring.h"
+#include "model/device_memory.h"
 
 #define OPEN_FILES_MAX                                                                             \
     200 /* segments kept open, so that eviction does not take them away while we read */
@@ -209,6 +210,17 @@ static int read_rings(struct tptrace_process *p)
     for (size_t i = 0; i < p->tracks.count; i++)
         tptrace_rings_sort(&p->tracks.items[i]->rings);
     return seen < 0 ? seen : 0;
+}
+
+unsigned tptrace_memory_source(const struct tptrace_process *process)
+{
+    const struct tptrace_totals *t = &process->totals;
+
+    if (t->stream.device_memory)
+        return TP_MEMORY_FRAMEWORK;
+    if (!t->cuda.has_memory)
+        return 0;
+    return t->stream.kinds[TP_EVENT_OP_BEGIN] ? TP_MEMORY_SEGMENTS : TP_MEMORY_CUDA;
 }
 
 /* ---- segments ---- */
