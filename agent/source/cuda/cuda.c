@@ -31,7 +31,7 @@ struct tp_cuda tp_cuda = {.mode = TP_CUDA_MODE_OFF};
 
 static char foreign[TP_PATH_MAX]; /* CUDA_INJECTION64_PATH belongs to another; "" it is ours */
 static bool preloaded;            /* before the program, not opened by the driver */
-static _Atomic uint32_t exit_flush_done, no_device_said, hooks_said;
+static _Atomic uint32_t exit_flush_done, no_device_said, hooks_said, work_seen;
 
 int InitializeInjection(void);
 
@@ -152,8 +152,10 @@ EXPORT int InitializeInjection(void)
     return 1;
 }
 
-void tp_cuda_hooks_used(void)
+void tp_cuda_hooks_used(bool works)
 {
+    if (works && !atomic_load_explicit(&work_seen, memory_order_relaxed))
+        atomic_store_explicit(&work_seen, 1, memory_order_relaxed);
     if (atomic_load_explicit(&hooks_said, memory_order_relaxed) ||
         atomic_exchange(&hooks_said, 1) || tp_agent.config.cuda != TP_CUDA_HOOKS)
         return;
@@ -221,6 +223,7 @@ static void fork_child(void)
     }
     atomic_store(&tp_cuda.starting, 0);
     atomic_store(&hooks_said, 0);
+    atomic_store(&work_seen, 0);
     atomic_store(&exit_flush_done, 0);
     tp_tls.cuda_depth = 0;
     tp_tls.cuda_correlation = 0;
@@ -233,20 +236,26 @@ static void fork_child(void)
 
 /*
  * Hooks see calls by name. A program with the runtime inside, or one that has the driver's
- * functions from dlsym or cuGetProcAddress, passes them by. Who ends a process may be a signal
- * handler: the loader is not asked.
+ * functions from dlsym or cuGetProcAddress, passes them by; of a library that asks for devices, and
+ * goes on otherwise, they see the question. Who ends a process may be a signal handler: the loader
+ * is not asked.
  */
 static void say_unseen(void)
 {
-    static const char unseen[] =
+    static const char none[] =
         "the driver is loaded, but no call came by: a runtime inside of the program or the "
         "driver's functions by address, which only CUPTI sees";
+    static const char no_work[] =
+        "no launch, copy or allocation came by: there was none, or it went by a runtime inside of "
+        "the program or by functions' addresses, which only CUPTI sees";
+    bool called = atomic_exchange(&hooks_said, 1);
 
-    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_exchange(&hooks_said, 1) ||
+    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_load(&work_seen) ||
         !tp_mapped_listed("/libcuda.so"))
         return;
-    tp_log_warn("cuda: %s", unseen);
-    tp_cuda_say(unseen);
+    if (!called)
+        tp_log_warn("cuda: %s", none);
+    tp_cuda_say(called ? no_work : none);
 }
 
 /* Not at exit, which has flushed before: at _exit, where no handler runs. */

@@ -85,8 +85,9 @@ void tp_cuda_start(const char *where);
 /** tp_cuda_here - whether CUPTI runs in this process, not in one that it was forked from */
 bool tp_cuda_here(void);
 
-/** tp_cuda_hooks_used - before the first record of a hook: says so once */
-void tp_cuda_hooks_used(void);
+/** tp_cuda_hooks_used - before each record of a hook: says so once. @works: the call is more than a
+ * question. Context: hook. */
+void tp_cuda_hooks_used(bool works);
 
 /** tp_cuda_after_call - a call has returned before the way was decided. @result: as CUDA counts */
 void tp_cuda_after_call(int result);

@@ -94,6 +94,8 @@ print(json.dumps({key: found[key] for key in ("outer", "inner", "aten::ones")}))
             keys = "device_memory_usage", "self_device_memory_usage"
             tap.equal([rows[name][key] for key in keys], bytes_used[:2], f"bytes of {name}")
         assert b"the framework's own allocator" in report.stderr, report.stderr
+        report = tap.run([tap.TPREPORT, "gpu", *glob.glob(out + "/tpagent-*")], {})
+        assert b"Memory of device 0, by the framework's allocator\n" in report.stdout, report
 
 
 def test_static_runtime():
@@ -112,6 +114,28 @@ def test_static_runtime():
     # what the driver gives by dlsym and cuGetProcAddress is out of reach, what is imported is not
     p = run([program("cuda_more"), "driver", "5"], TPAGENT_CUDA="hooks").only
     tap.equal(api_names(p)["cuLaunchKernel"], 5, "imported driver calls")
+
+
+def test_some_pass_hooks_by():
+    """Some calls come by name, others by address or from a runtime inside of a library: what is
+    seen is right, what is not is said."""
+    command = [program("cuda_more"), "by_address", "5"]
+    p = run(command).only
+    tap.equal(api_names(p)["cudaMalloc"], 5, "allocations by CUPTI")
+    done = run(command, TPAGENT_CUDA="hooks", report=[])
+    tap.equal((done.out, done.err), ("1 devices\n", ""), "output")
+    tap.equal(api_names(done.only), {"cudaGetDeviceCount": 1}, "calls by name")
+    assert "no launch, copy or allocation came by" in done.only.line("cuda")["why"]
+    assert "no launch, copy or allocation came by" in done.reported[1], done.reported
+    command = [simulated("scenarios-13"), "library", "3", simulated("libsimmath.so")]
+    p = run(command).only
+    kernels = counts(p.all("gpu_kernel"), "name")
+    tap.equal(kernels, {"_Z5firstv": 3, "_Z4gemmv": 3}, "kernels by CUPTI")
+    done = run(command, TPAGENT_CUDA="hooks", report=[])
+    kernels = counts([e for e in done.only.all("cuda_begin") if e.kernel], "kernel")
+    tap.equal(kernels, {"_Z5firstv": 3}, "launches by name")
+    tap.equal(done.only.line("cuda")["why"], "TPAGENT_CUDA=hooks", "why")
+    assert "calls by address and of libraries with a runtime inside pass by" in done.reported[1]
 
 
 def test_second_subscriber():
@@ -143,6 +167,7 @@ def main():
     t = Chosen()
     t.check("PyTorch's own account of device memory is ours", test_pytorch)
     t.check("a statically linked runtime", test_static_runtime)
+    t.check("calls that pass hooks by, beside others", test_some_pass_hooks_by)
     t.check("a second subscriber is refused, we are whole", test_second_subscriber)
     t.check("another client takes CUPTI's buffers", test_replaced_callbacks)
     t.check("PyTorch's caching allocator", test_allocator)
