@@ -58,6 +58,12 @@ void tp_cuda_lose(const char *what, const char *who)
     tp_log_warn("cuda: %s", buffer);
 }
 
+static void say_missing(const char *why)
+{
+    atomic_store(&tp_cuda.broken, 1);
+    tp_cuda_say(why);
+}
+
 static bool any_lost(void)
 {
     const struct tp_cuda_lost *lost = &tp_cuda.lost;
@@ -71,10 +77,13 @@ static bool any_lost(void)
  */
 void tp_cuda_check_end(void)
 {
-    uint32_t called = tp_tls.cuda_correlation, came = atomic_load(&tp_cuda.newest);
+    uint32_t called = tp_tls.cuda_correlation, came = 0;
 
+    if (called)
+        came = atomic_load(&tp_cuda.newest[tp_tls.cuda_domain]);
     if (called && (int32_t)(called - came) > 0 && !any_lost() && !tp_capture_turn())
-        tp_cuda_lose(TP_CUDA_TAKEN, "another client of CUPTI");
+        tp_cuda_lose("took CUPTI's buffers or switched its records off: device records are missing",
+                     "another client of CUPTI");
 }
 
 /*
@@ -86,7 +95,7 @@ static void at_exit(void)
     if (!tp_cuda_here() || atomic_exchange(&exit_flush_done, 1))
         return;
     if (!tp_cuda_flush(EXIT_WAIT_NS))
-        tp_cuda_say("the last flush did not end within 2 s: the newest device records are missing");
+        say_missing("the last flush did not end within 2 s: the newest device records are missing");
     else
         tp_cuda_check_end();
 }
@@ -229,8 +238,9 @@ static void fork_child(void)
     tp_tls.cuda_correlation = 0;
     memset(&tp_cuda.lost, 0, sizeof(tp_cuda.lost));
     atomic_store(&tp_cuda.until, 0);
-    atomic_store(&tp_cuda.newest, 0);
+    memset(&tp_cuda.newest, 0, sizeof(tp_cuda.newest));
     tp_cuda.is_started = false;
+    atomic_store(&tp_cuda.broken, 0);
     tp_cuda_lines_forget();
 }
 
@@ -263,7 +273,7 @@ static void stop(void)
 {
     if (tp_cuda_here() && !atomic_exchange(&exit_flush_done, 1)) {
         if (!tp_cuda_flush(FAST_EXIT_WAIT_NS))
-            tp_cuda_say(
+            say_missing(
                 "the flush at _exit did not end in time: the newest device records are missing");
         else
             tp_cuda_check_end();

@@ -5,6 +5,7 @@ allocator."""
 import glob
 import json
 import os
+import subprocess
 
 import recorded
 import tap
@@ -148,19 +149,84 @@ def test_second_subscriber():
     nothing_lost(p)
 
 
+def profiling(how, count=30, **more):
+    """A client of CUPTI beside us, which does not subscribe."""
+    command = [simulated("profiling"), how, str(count)]
+    done = run(command, report=["total"], **more)
+    return command[0], done, done.only, done.reported[1]
+
+
 def test_replaced_callbacks():
     """One that takes CUPTI's buffers: it gets all, we say who it was; nothing is there twice."""
-    command = [simulated("profiling"), "replace", "30"]
-    done = run(command)
+    client, done, p, said = profiling("replace")
     tap.equal(done.out, "kernels 30 calls 31\n", "output")
-    who = f"{command[0]} takes CUPTI's buffers: device records end here"
+    who = f"{client} takes CUPTI's buffers: device records end here"
     tap.equal(done.err, f"tpagent: cuda: {who}\n", "stderr")
-    p = done.only
     tap.equal((p.line("cuda")["mode"], p.line("cuda")["why"]), ("cupti", who), "the cuda line")
     tap.equal(len(p.all("gpu_kernel")), 1, "kernels from before")
     tap.equal(p.all("cuda_begin"), [], "calls seen by hooks")
     launches = len(p.all("cuda_api", name="cudaLaunchKernel"))
     tap.equal(launches, 1, "launches from before")
+    assert f"CUDA: {who}" in said, said
+    # a launch and its wait came before; 30 launches and the wait behind them did not
+    assert "31 CUDA calls have no record of CUPTI's" in said, said
+
+
+NAMELESS = (
+    "another client of CUPTI took CUPTI's buffers or switched its records off: device records are"
+    " missing"
+)
+
+
+def test_replaced_by_dlsym():
+    """The same with functions that dlsym found: nobody saw it come, what is missing is seen."""
+    _, done, p, said = profiling("replace-dlsym")
+    tap.equal(done.out, "kernels 31 calls 33\n", "output: it gets our buffers, too")
+    tap.equal(done.err, f"tpagent: cuda: {NAMELESS}\n", "stderr")
+    tap.equal((p.all("gpu_kernel"), p.all("cuda_api")), ([], []), "what is ours")
+    tap.equal(len(p.all("cuda_call")), 33, "calls")
+    assert f"CUDA: {NAMELESS}" in said and "33 CUDA calls have no record" in said, said
+
+
+def test_kinds_switched_off():
+    """One that switches kinds of records off, for itself and so for all: by imports it is named, by
+    dlsym what is missing is said. What came before is there."""
+    for how in ("disable", "disable-dlsym"):
+        client, done, p, said = profiling(how)
+        tap.equal(done.out, "", "output")
+        who = (
+            f"{client} switched CUPTI's records off: device records are missing from here on"
+            if how == "disable"
+            else NAMELESS
+        )
+        tap.equal(done.err, f"tpagent: cuda: {who}\n", "stderr")
+        kernels = counts(p.all("gpu_kernel"), "name")
+        tap.equal(kernels, {"_Z8profiledv": 31}, f"kernels from before, {how}")
+        ids = [e.correlation for e in p.all("cuda_call")]
+        tap.equal(len(ids), 64, "calls, which callbacks tell")
+        seen = {k.correlation for k in p.all("gpu_kernel")}
+        assert seen <= set(ids[:33]), (seen, ids)
+        assert f"CUDA: {who}" in said, said
+        tap.equal(p.line("cuda")["missing"], 1, "the cuda line")
+
+
+def test_silence():
+    """Where one took the buffers unseen and the program goes on, that is said after half a minute:
+    it may never end."""
+    with tap.folder() as out:
+        command = [simulated("profiling"), "linger", "2000"]
+        program_runs = subprocess.Popen(
+            command,
+            env=recorded.environment(out, TPAGENT_WHEN_FULL="wait"),
+            stderr=subprocess.PIPE,
+        )
+        try:
+            line = program_runs.stderr.readline().decode()
+        finally:
+            program_runs.kill()
+            program_runs.wait()
+        silent = "another client of CUPTI takes CUPTI's buffers: device records end here"
+        tap.equal(line, f"tpagent: cuda: {silent}\n", "said while it runs")
 
 
 def main():
@@ -170,6 +236,9 @@ def main():
     t.check("calls that pass hooks by, beside others", test_some_pass_hooks_by)
     t.check("a second subscriber is refused, we are whole", test_second_subscriber)
     t.check("another client takes CUPTI's buffers", test_replaced_callbacks)
+    t.check("the same, with functions from dlsym", test_replaced_by_dlsym)
+    t.check("another client switches records off", test_kinds_switched_off)
+    t.check("another client has the buffers, and the program goes on", test_silence)
     t.check("PyTorch's caching allocator", test_allocator)
     t.end()
 

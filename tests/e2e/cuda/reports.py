@@ -313,6 +313,30 @@ def test_allocations():
         assert "Allocations" in r.text("memory")
 
 
+def test_check():
+    """Every byte of recordings of CUDA; status 3 where something of CUPTI's is missing."""
+    cases = [
+        ("ranges", 0, {}),
+        ("streams", 0, {"SIMCUDA_ORDER": "shuffle"}),
+        ("ranges", 0, {"TPAGENT_CUDA": "hooks"}),
+        ("ranges", 3, {"SIMCUDA_DROP_EVERY": 10}),
+        ("ranges", 3, {"SIMCUDA_ZERO_EVERY": 10}),
+        ("ranges", 3, {"SIMCUDA_FATAL_AFTER": 20}),
+        ("ranges", 3, {"SIMCUDA_FLUSH_DELAY_MS": 5000}),
+    ]
+    for scenario, status, more in cases:
+        with tap.folder() as folder:
+            r = recording(folder, scenario, 50, **more)
+            text = r.text("check", status=(status,))
+            wanted = "something was lost" if status else ": whole"
+            assert wanted in text, (more, text)
+            r.text("averages", status=(status,))
+    with tap.folder() as folder:
+        r = recording(folder, "settled", 50, status=-9, SIMCUDA_KILL_IN_FLUSH=60)
+        text = r.text("check", status=(3,))
+        assert "CUDA calls have no record of CUPTI's" in text, text
+
+
 def test_live():
     """What is live at the end, with the range that allocated it, whoever freed the rest; by range
     what it took minus what it gave back."""
@@ -358,6 +382,7 @@ def main():
     t.check("the total", test_total)
     t.check("stacks of ranges, by device time and memory", test_stacks)
     t.check("allocations of the host", test_allocations)
+    t.check("check", test_check)
     t.check("memory of two devices", test_memory)
     t.check("memory that is live at the end, with who allocated it", test_live)
     t.end()

@@ -236,6 +236,14 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
 
 /* ---- CUDA ---- */
 
+/* As the agent counted, and as they were read: not everybody reads them. */
+static uint64_t without_time(const struct tptrace_process *p)
+{
+    uint64_t told = p->meta.cuda.no_time, read = p->totals.cuda.without_time;
+
+    return told > read ? told : read;
+}
+
 static void cuda_loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_meta_cuda *cuda = &member->process.meta.cuda;
@@ -247,7 +255,8 @@ static void cuda_loss_lines(struct head *head, const struct tptrace_member *memb
     count_line(head, member, cuda->unknown,
                "records of CUPTI of kinds that the agent does not know");
     count_line(head, member, cuda->buffers, "buffers refused to CUPTI at the limit");
-    count_line(head, member, t->without_time, "records of CUDA without a time are in no sum");
+    count_line(head, member, without_time(&member->process),
+               "records of CUDA without a time are in no sum");
     count_line(head, member, t->late_calls, "CUDA calls came too late to find their range");
     count_line(head, member, t->unknown_sizes,
                "frees of device memory whose allocation is not recorded count 0 bytes");
@@ -263,6 +272,10 @@ static void cuda_mode_line(struct head *head, const struct tptrace_member *membe
                                     "address and of libraries with a runtime inside pass by");
         if (cuda->why && *cuda->why)
             tp_buffer_format(head->out, " (%.200s)", cuda->why);
+        end(head);
+    }
+    if (tptrace_cuda_is(cuda, "cupti") && cuda->why && *cuda->why && begin_member(head, member)) {
+        tp_buffer_format(head->out, "CUDA: %.400s", cuda->why);
         end(head);
     }
     if (tptrace_cuda_is(cuda, "off") && cuda->why && *cuda->why && begin_member(head, member)) {
@@ -294,15 +307,6 @@ static void cuda_until_line(struct head *head, const struct tptrace_member *memb
     tp_buffer_format(head->out, "those that CUPTI had not handed over are %s",
                      p->state == TPTRACE_RUNNING ? "not here yet" : "lost");
     end(head);
-}
-
-/* Of each call one record comes when it begins and CUPTI's later: with its work, or not at all. */
-static uint64_t calls_without_record(const struct tptrace_process *p)
-{
-    const uint64_t *kinds = p->totals.stream.kinds;
-    uint64_t calls = kinds[TP_EVENT_CUDA_CALL], records = kinds[TP_EVENT_CUDA_API];
-
-    return calls > records ? calls - records : 0;
 }
 
 /* Without a `cuda` line nobody knows what their times are. */
@@ -349,7 +353,7 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
         end(head);
     }
     cuda_until_line(head, member);
-    count_line(head, member, calls_without_record(&member->process),
+    count_line(head, member, tptrace_calls_without_record(&member->process),
                "CUDA calls have no record of CUPTI's: neither they nor their work are in the sums");
     memory_line(head, member);
 }
@@ -645,13 +649,12 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_process *p)
     put_count(out, "invalid", cuda->invalid);
     put_count(out, "unknown", cuda->unknown);
     put_count(out, "buffers_refused", cuda->buffers);
-    put_count(out, "without_time",
-              t->without_time > cuda->no_time ? t->without_time : cuda->no_time);
+    put_count(out, "without_time", without_time(p));
     put_count(out, "without_launch", t->without_launch);
     tp_buffer_format(out, ", \"without_launch_ns\": %lld", (long long)t->without_launch_ns);
     put_count(out, "inner_calls_left_out", t->inner_calls);
     put_count(out, "late_calls", t->late_calls);
-    put_count(out, "calls_without_record", calls_without_record(p));
+    put_count(out, "calls_without_record", tptrace_calls_without_record(p));
     put_text(out, "device_memory_of", tp_device_memory_source_name(tptrace_memory_source(p)));
     tp_buffer_string(out, ", \"devices\": [");
     for (size_t i = 0; i < cuda->device_count; i++) {

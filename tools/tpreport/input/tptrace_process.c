@@ -212,6 +212,22 @@ static int read_rings(struct tptrace_process *p)
     return seen < 0 ? seen : 0;
 }
 
+/*
+ * Of each call one record comes when it begins and CUPTI's later: with its work, or not at all.
+ * What is not here for another reason is told as that.
+ */
+uint64_t tptrace_calls_without_record(const struct tptrace_process *process)
+{
+    const struct tptrace_totals *t = &process->totals;
+    const uint64_t *kinds = t->stream.kinds;
+    uint64_t calls = kinds[TP_EVENT_CUDA_CALL], records = kinds[TP_EVENT_CUDA_API];
+
+    if (process->state == TPTRACE_RUNNING || t->evicted_slots || t->missing_slots ||
+        t->lost_records || t->damaged_blocks)
+        return 0;
+    return calls > records ? calls - records : 0;
+}
+
 unsigned tptrace_memory_source(const struct tptrace_process *process)
 {
     const struct tptrace_totals *t = &process->totals;
@@ -485,7 +501,8 @@ bool tptrace_process_was_cut(const struct tptrace_process *process)
     const struct tptrace_meta_cuda *cuda = &process->meta.cuda;
 
     if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
-        t->cuda.without_time)
+        cuda->missing || cuda->no_time || t->cuda.without_time ||
+        tptrace_calls_without_record(process))
         return true;
     return process->troubles.count || t->missing_slots || t->damaged_blocks || t->damaged_slots ||
            t->damaged_bytes || t->unreadable_files || t->double_slots || t->unknown_records ||
