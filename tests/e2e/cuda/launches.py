@@ -3,15 +3,15 @@
 on the CPU. Prints which operator was the innermost one around each, as JSON."""
 
 import collections
-import ctypes
 import json
 import sys
 import threading
 
+import by_ctypes
 import torch
 from torch.autograd.profiler import record_function
 
-cuda = ctypes.CDLL(sys.argv[1])
+cuda = by_ctypes.Runtime(sys.argv[1])
 done = {
     "kernels": collections.Counter(),
     "memory": collections.Counter(),
@@ -20,33 +20,9 @@ done = {
 }
 
 
-class Dim3(ctypes.Structure):
-    _fields_ = [(axis, ctypes.c_uint) for axis in "xyz"]
-
-
-def must(error):
-    assert error == 0, error
-
-
-def register(name):
-    """What a program of nvcc does for each of its kernels: any address stands for it."""
-    handle, address = cuda.__cudaRegisterFatBinary, ctypes.create_string_buffer(8)
-    handle.restype = ctypes.c_void_p
-    binary = ctypes.c_void_p(handle(ctypes.create_string_buffer(b"fat")))
-    text = ctypes.c_char_p(name.encode())
-    cuda.__cudaRegisterFunction(binary, address, None, text, -1, None, None, None, None, None)
-    cuda.__cudaRegisterFatBinaryEnd(binary)
-    return address, text
-
-
-KERNELS = {name: register(name) for name in ("_Z5scalePff", "_Z3sumPKfPf")}
-
-
 def launch(name, inside, times=1):
     for _ in range(times):
-        grid, block = Dim3(4, 1, 1), Dim3(64, 1, 1)
-        none = ctypes.c_void_p()
-        must(cuda.cudaLaunchKernel(KERNELS[name][0], grid, block, none, ctypes.c_size_t(0), none))
+        cuda.launch(name)
         done["kernels"][f"{inside} {name}"] += 1
 
 
@@ -57,8 +33,7 @@ def count(what, size):
 
 
 def allocate(size, inside):
-    address = ctypes.c_void_p()
-    must(cuda.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)))
+    address = cuda.allocate(size)
     done["memory"][inside] += size
     done["live"][address.value] = [inside, size]
     count("allocated", size)
@@ -66,7 +41,7 @@ def allocate(size, inside):
 
 
 def free(address, inside):
-    must(cuda.cudaFree(address))
+    cuda.free(address)
     _, size = done["live"].pop(address.value)
     done["memory"][inside] -= size
     count("freed", size)
@@ -128,7 +103,7 @@ def main():
     thread.start()
     thread.join()
     free(kept, "nothing")
-    must(cuda.cudaDeviceSynchronize())
+    cuda.synchronize()
     print(json.dumps(done))
 
 
