@@ -103,6 +103,23 @@ static int keep_slots(struct tptrace_process *p, const uint64_t *slots, uint64_t
     return 0;
 }
 
+void tptrace_track_dropped(struct tptrace_process *p, struct tptrace_track *track, uint64_t count,
+                           const char *path)
+{
+    char meta[TPTRACE_PATH_MAX];
+    struct tp_diag diag;
+
+    if (count > TPTRACE_SLOT_MAX) {
+        if (!path && !tptrace_path(meta, p->dir, "meta.jsonl"))
+            path = meta;
+        tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET, "track %u dropped %llu records",
+                     track->number, (unsigned long long)count);
+        tptrace_trouble(p, &diag, path);
+    } else if (count > track->dropped) {
+        track->dropped = count;
+    }
+}
+
 static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring, const char *path)
 {
     uint64_t near = p->meta.pair_count ? p->meta.pairs[0].ticks : 0, whole = 0;
@@ -113,10 +130,10 @@ static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring,
     int error = tptrace_process_find_track(p, ring->track, &piece.track);
     if (error)
         return error;
+    piece.track->has_ring = true;
     if (!piece.track->tid)
         piece.track->tid = ring->tid;
-    if (ring->dropped > piece.track->dropped)
-        piece.track->dropped = ring->dropped;
+    tptrace_track_dropped(p, piece.track, ring->dropped, path);
     if (ring->first_slot <= TPTRACE_SLOT_MAX)
         whole = count_whole(ring, near, &piece.first_ticks, &piece.last_ticks);
     if (whole < ring->count) {
@@ -432,6 +449,8 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     p->read_ns = now_ns();
     int error = read_rings(p);
     if (!error)
+        error = tptrace_memory_rings_read(p);
+    if (!error)
         error = list_segments(p);
     if (error)
         return error;
@@ -442,6 +461,7 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
         if (!p->meta.drops[i].has_track)
             p->totals.dropped_elsewhere += p->meta.drops[i].count;
     }
+    tptrace_losses_read(p);
     /* What the end line tells of must be there, even where every segment is gone. */
     for (size_t i = 0; i < p->meta.total_count && error >= 0; i++) {
         struct tptrace_track *track;
@@ -504,7 +524,8 @@ bool tptrace_process_was_cut(const struct tptrace_process *process)
         cuda->missing || cuda->no_time || t->cuda.without_time ||
         tptrace_calls_without_record(process))
         return true;
-    return process->troubles.count || t->missing_slots || t->damaged_blocks || t->damaged_slots ||
+    return process->troubles.count || t->missing_slots || t->memory_slots ||
+           process->losses.counts[TP_LOSS_LINES] || t->damaged_blocks || t->damaged_slots ||
            t->damaged_bytes || t->unreadable_files || t->double_slots || t->unknown_records ||
            t->lost_records || t->dropped_elsewhere || t->stream.too_deep;
 }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "input/tptrace_cuda.h"
+#include "input/tptrace_losses.h"
 #include "input/tptrace_meta.h"
 #include "input/tptrace_tracks.h"
 #include "model/stream.h"
@@ -48,6 +49,7 @@ struct tptrace_totals {
     uint64_t block_slots, ring_slots; /* read from there, each counted once */
     uint64_t rings;
     uint64_t evicted_slots, missing_slots, gaps;
+    uint64_t memory_slots; /* of rings that were no file */
     uint64_t damaged_blocks, damaged_slots, damaged_bytes, torn_tails, unreadable_files;
     uint64_t double_slots;
     uint64_t unknown_records;
@@ -81,6 +83,7 @@ struct tptrace_process {
     uint64_t last_ticks; /* of all records read so far */
     struct tp_clock clock;
     struct tptrace_cuda_clock cuda_clock;
+    struct tptrace_losses losses;
     struct tptrace_totals totals;
     struct tptrace_troubles troubles;
 };
@@ -113,6 +116,11 @@ int64_t tptrace_process_read_piece(struct tptrace_process *process,
                                    const struct tptrace_piece *piece, void **buffer,
                                    size_t *capacity, struct tp_diag *diag);
 
+/** tptrace_track_dropped - a track has dropped so many records, says @path (NULL: meta.jsonl); a
+ * number that cannot be is told as damage and not taken */
+void tptrace_track_dropped(struct tptrace_process *process, struct tptrace_track *track,
+                           uint64_t count, const char *path);
+
 /** tptrace_process_find_track - made if it is new. Return: 0, -ENOMEM or -TP_ELIMIT. */
 int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
                                struct tptrace_track **ret_track);
@@ -135,6 +143,12 @@ unsigned tptrace_memory_source(const struct tptrace_process *process);
 /** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
 void tptrace_segment_path(char *path, const struct tptrace_process *process,
                           const struct tptrace_segment *segment);
+
+/** tptrace_process_evicted - whether it has thrown segments away to stay within its limits */
+static inline bool tptrace_process_evicted(const struct tptrace_process *process)
+{
+    return process->meta.eviction_count || process->losses.counts[TP_LOSS_EVICTED];
+}
 
 /** tptrace_process_was_cut - did something make its report less than whole? (A death and eviction
  * do not.) */

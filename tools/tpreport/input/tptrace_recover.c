@@ -78,7 +78,8 @@ static uint32_t next_number(const struct tptrace_process *p)
     for (size_t i = 0; i < p->meta.eviction_count; i++)
         if (p->meta.evictions[i].segment > last)
             last = p->meta.evictions[i].segment;
-    return last + 1;
+    uint64_t evicted = p->losses.counts[TP_LOSS_EVICTED];
+    return (evicted > last && evicted < UINT32_MAX ? (uint32_t)evicted : last) + 1;
 }
 
 static int append(struct recovery *r, const void *bytes, size_t size)
