@@ -7,8 +7,8 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../decoder"))
+for _folder in ("..", "../../decoder", "../../viewers"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), _folder))
 import tap  # noqa: E402
 import tptrace  # noqa: E402
 

@@ -4,8 +4,10 @@
 import collections
 import json
 import math
+import os
 
 import recorded
+import run_viewers
 import tap
 from recorded import Chosen, Recording, length, program, work_of
 
@@ -313,6 +315,31 @@ def test_allocations():
         assert "Allocations" in r.text("memory")
 
 
+def test_viewers():
+    """HolisticTraceAnalysis and TensorBoard's plugin find the script's kernels in our traces."""
+    python = run_viewers.find_python()
+    if not python:
+        raise tap.Skip("no Python with HolisticTraceAnalysis and torch-tb-profiler")
+    cases = [
+        ("cuda_calls", "ranges", 50, {SCALE: (100, 5000), SUM: (50, 700)}),
+        ("cuda_calls", "devices", 7, {SCALE: (14, 5000)}),
+        ("cuda_more", "graph", 6, {SCALE: (6, 5000), SUM: (6, 700), FILL: (6, FILL_NS)}),
+    ]
+    for where, scenario, count, wanted in cases:
+        with tap.folder() as folder:
+            r = recording(folder, scenario, count, where=where, SIMCUDA_DEVICES=2)
+            trace = os.path.join(folder, "trace.json.gz")
+            r.text("trace", "-o", trace)
+            (hta,), _ = run_viewers.read_with(python, "read_with_hta.py", [trace])
+            got = {k["name"]: round(k["sum (us)"] * 1000) for k in hta["kernels"]}
+            got = {name: ns for name, ns in got.items() if not name.startswith("Memcpy")}
+            sums = {name: number * ns for name, (number, ns) in wanted.items()}
+            tap.equal(got, sums, f"HTA, {scenario}")
+            (board,), _ = run_viewers.read_with(python, "read_with_tensorboard.py", [trace])
+            counts = {name: number for name, (number, _) in wanted.items() if name != FILL}
+            tap.equal(board["kernels"], counts, f"TensorBoard, {scenario}")
+
+
 def test_check():
     """Every byte of recordings of CUDA; status 3 where something of CUPTI's is missing."""
     cases = [
@@ -382,6 +409,7 @@ def main():
     t.check("the total", test_total)
     t.check("stacks of ranges, by device time and memory", test_stacks)
     t.check("allocations of the host", test_allocations)
+    t.check("what trace viewers read", test_viewers)
     t.check("check", test_check)
     t.check("memory of two devices", test_memory)
     t.check("memory that is live at the end, with who allocated it", test_live)
