@@ -132,6 +132,14 @@ int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
 int tptrace_segment_open(const struct tptrace_process *process,
                          const struct tptrace_segment *segment, struct tp_diag *diag);
 
+/** tptrace_calls_without_record - calls of CUDA, at least, that CUPTI did not report. Its records
+ * were read. */
+uint64_t tptrace_calls_without_record(const struct tptrace_process *process);
+
+/** tptrace_memory_source - whose blocks of device memory it told of: an enum tp_memory_source, 0
+ * none. Its records were read. */
+unsigned tptrace_memory_source(const struct tptrace_process *process);
+
 /** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
 void tptrace_segment_path(char *path, const struct tptrace_process *process,
                           const struct tptrace_segment *segment);
