@@ -121,6 +121,17 @@ START_TEST(a_queued_call_is_left_to_its_queue)
 }
 END_TEST
 
+/* Half a million under way have places of their own. */
+START_TEST(much_under_way_widens_the_window)
+{
+    for (uint32_t id = 1; id <= 500000; id++)
+        come(id);
+    ck_assert_uint_eq(ids.straggler_count, 0);
+    for (uint32_t id = 1; id <= 500000; id += 1000)
+        ck_assert_int_eq(tptrace_launch_ids_look(&ids, id)->wait->device_ns, id);
+}
+END_TEST
+
 /* What is given up goes where an external id says. */
 START_TEST(an_offer_is_taken_when_room_ends)
 {
@@ -148,6 +159,7 @@ int main(void)
     tcase_add_test(tcase, late_ids_are_few_too);
     tcase_add_test(tcase, looking_makes_nothing);
     tcase_add_test(tcase, a_queued_call_is_left_to_its_queue);
+    tcase_add_test(tcase, much_under_way_widens_the_window);
     tcase_add_test(tcase, an_offer_is_taken_when_room_ends);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -7,6 +7,7 @@
 
 #include "model/hash.h"
 
+#define WINDOW_FIRST (TPTRACE_ID_PAGES / 4)
 #define PAGE_BITS 10
 #define PAGE_ENTRIES (1u << PAGE_BITS)
 
@@ -26,6 +27,7 @@ struct tptrace_straggler {
 void tptrace_launch_ids_init(struct tptrace_launch_ids *ids, struct tp_launch_tree *tree)
 {
     ids->tree = tree;
+    ids->window = WINDOW_FIRST;
     ids->straggler_max = TPTRACE_STRAGGLERS_MAX;
     ids->queued_max = TPTRACE_QUEUED_MAX;
     ids->seed = tp_hash_seed();
@@ -198,13 +200,35 @@ static int retire(struct tptrace_launch_ids *ids, struct tptrace_id_page *page)
     return 0;
 }
 
+/* Is so much of it under way that its room should not be another's yet? */
+static bool is_busy(const struct tptrace_id_page *page)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < PAGE_ENTRIES; i++)
+        count += still_waits(&page->entries[i]);
+    return count > PAGE_ENTRIES / 8;
+}
+
+/* Of two pages that had one place by their numbers, each has its own then. */
+static void widen(struct tptrace_launch_ids *ids)
+{
+    for (uint32_t i = 0; i < ids->window; i++) {
+        struct tptrace_id_page *page = ids->pages[i];
+        ids->pages[i] = NULL;
+        if (page)
+            ids->pages[page->number % (ids->window * 2)] = page;
+    }
+    ids->window *= 2;
+}
+
 /* ---- entries by id ---- */
 
 struct tptrace_launch_entry *tptrace_launch_ids_find(struct tptrace_launch_ids *ids,
                                                      uint32_t correlation)
 {
     uint32_t number = correlation >> PAGE_BITS;
-    struct tptrace_id_page **place = &ids->pages[number % TPTRACE_ID_PAGES];
+    struct tptrace_id_page **place = &ids->pages[number % ids->window];
     struct tptrace_straggler *straggler;
 
     if (*place && (*place)->is_used && (*place)->number == number)
@@ -217,6 +241,10 @@ struct tptrace_launch_entry *tptrace_launch_ids_find(struct tptrace_launch_ids *
         straggler = keep_straggler(ids, correlation); /* a late one */
         return straggler ? &straggler->entry : NULL;
     }
+    if ((*place)->is_used && ids->window < TPTRACE_ID_PAGES && is_busy(*place)) {
+        widen(ids);
+        return tptrace_launch_ids_find(ids, correlation);
+    }
     if ((*place)->is_used && retire(ids, *place))
         return NULL;
     (*place)->number = number;
@@ -228,7 +256,7 @@ struct tptrace_launch_entry *tptrace_launch_ids_look(struct tptrace_launch_ids *
                                                      uint32_t correlation)
 {
     uint32_t number = correlation >> PAGE_BITS;
-    struct tptrace_id_page *page = ids->pages[number % TPTRACE_ID_PAGES];
+    struct tptrace_id_page *page = ids->pages[number % ids->window];
     struct tptrace_straggler *straggler;
 
     if (page && page->is_used && page->number == number)
@@ -308,6 +336,7 @@ void tptrace_launch_ids_reset(struct tptrace_launch_ids *ids)
     }
     if (ids->straggler_count)
         memset(ids->stragglers, 0, sizeof(ids->stragglers));
+    ids->window = WINDOW_FIRST;
     ids->oldest = ids->newest = NULL;
     ids->straggler_count = 0;
     ids->by_external = 0;

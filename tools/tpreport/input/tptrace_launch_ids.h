@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What has come of each correlation id: where it stands in the tree of launches, or what waits for
- * that. Kept for a quarter of a million ids; those for which something may still come are
- * stragglers then, of which the last ones are kept. */
+ * that. Kept for a quarter of a million ids to a million; those for which something may still come
+ * are stragglers then, of which the last ones are kept. */
 #ifndef TP_INPUT_TPTRACE_LAUNCH_IDS_H
 #define TP_INPUT_TPTRACE_LAUNCH_IDS_H
 
@@ -51,14 +51,15 @@ struct tptrace_launch_entry {
     uint32_t range; /* a number of the range that it was placed in */
 };
 
-#define TPTRACE_ID_PAGES 256u /* ids are kept for so many pages */
-#define TPTRACE_ID_SLOTS (UINT32_C(1) << 16)
+#define TPTRACE_ID_PAGES 1024u /* ids are kept for so many pages */
+#define TPTRACE_ID_SLOTS (UINT32_C(1) << 18)
 #define TPTRACE_STRAGGLERS_MAX ((size_t)1 << 20)
 #define TPTRACE_QUEUED_MAX ((size_t)1 << 20)
 
 struct tptrace_launch_ids {
     struct tp_launch_tree *tree; /* borrowed */
     struct tptrace_id_page *pages[TPTRACE_ID_PAGES];
+    uint32_t window; /* so many of them are used: more where much is under way */
     struct tptrace_straggler *stragglers[TPTRACE_ID_SLOTS];
     struct tptrace_straggler *oldest, *newest;
     size_t straggler_count, straggler_max;
