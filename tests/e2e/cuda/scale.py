@@ -84,7 +84,7 @@ def test_whole():
         tap.equal(rows["cudaLaunchKernel"], (COUNT, 0), "launches")
         kernels, peak = kernels_report(recording)
         tap.equal(kernels, {"scale(float*, float)": (COUNT, COUNT * KERNEL_US)}, "by kernel")
-        assert peak < 64 << 10, peak
+        assert peak < 160 << 10, peak  # a million launches under way and as many left behind
         tap.equal(bytes_copied(recording), [1000] * COPIES, "bytes of the copies")
         lost = [process[key] for key in ("lost_records", "dropped_records", "missing_slots")]
         lost += [
