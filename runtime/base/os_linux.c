@@ -190,6 +190,23 @@ int64_t tp_os_read(int fd, void *bytes, size_t size)
     return (int64_t)done;
 }
 
+int64_t tp_os_read_at(int fd, void *bytes, size_t size, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        long n = CALL(SYS_pread64, fd, (char *)bytes + done, size - done, offset + done);
+        if (n == -EINTR)
+            continue;
+        if (n < 0)
+            return n;
+        if (!n)
+            break;
+        done += (size_t)n;
+    }
+    return (int64_t)done;
+}
+
 int64_t tp_os_seek_end(int fd)
 {
     return CALL(SYS_lseek, fd, 0, SEEK_END);

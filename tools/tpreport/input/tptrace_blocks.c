@@ -111,8 +111,12 @@ static int scan_segment(struct tptrace_blocks *blocks)
     struct tptrace_segment *segment = &p->segments[blocks->segment];
     bool last = blocks->segment + 1 == p->segment_count;
     struct tp_diag diag;
-    int fd = tptrace_segment_open(p, segment, &diag);
 
+    if (segment->number < blocks->first_segment) {
+        p->totals.disk_bytes += segment->size;
+        return 0;
+    }
+    int fd = tptrace_segment_open(p, segment, &diag);
     if (fd == -ENOENT)
         return 0; /* evicted since we listed it */
     int error = fd < 0 ? fd : scan_open(blocks, fd, &diag);
@@ -130,12 +134,18 @@ static int scan_segment(struct tptrace_blocks *blocks)
 
 /* ---- joined ---- */
 
+/* What was before a track's first slots was deleted to stay under a limit. */
+static bool may_begin_late(const struct tptrace_process *p)
+{
+    return p->meta.eviction_count || p->summary.is_used;
+}
+
 static void note_gap(struct tptrace_blocks *blocks, const struct tptrace_track *track,
                      uint64_t from, uint64_t slots)
 {
     struct tp_diag diag;
 
-    if (!blocks->verify || !slots || (!from && blocks->process->meta.eviction_count))
+    if (!blocks->verify || !slots || (!from && may_begin_late(blocks->process)))
         return;
     tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
                  "track %u: slots %llu to %llu are missing", track->number,
@@ -169,14 +179,14 @@ static void count_missing(struct tptrace_blocks *blocks, struct tptrace_track *t
 
     if (said && said->dropped > track->dropped)
         track->dropped = said->dropped;
-    if (said && !join->next && p->meta.eviction_count && said->slots < TPTRACE_SLOT_MAX) {
+    if (said && !join->next && may_begin_late(p) && said->slots < TPTRACE_SLOT_MAX) {
         join->first_gap = said->slots; /* nothing of it is left */
     } else if (said && said->slots > join->next && said->slots < TPTRACE_SLOT_MAX) {
         note_gap(blocks, track, join->next, said->slots - join->next);
         join->gap_slots += said->slots - join->next;
         join->gaps++;
     }
-    if (p->meta.eviction_count)
+    if (may_begin_late(p))
         totals->evicted_slots += join->first_gap;
     else
         totals->missing_slots += join->first_gap;

@@ -268,6 +268,22 @@ static void open_segments(struct tptrace_process *p)
     }
 }
 
+/* After the segments are open: what is evicted meanwhile is in them still, and in a later summary.
+ */
+static int read_summary(struct tptrace_process *p)
+{
+    struct tp_diag diag;
+    int error =
+        tptrace_summary_open(&p->summary, p->dir, p->meta.has_uuid ? p->meta.uuid : NULL, &diag);
+
+    p->totals.disk_bytes += p->summary.bytes;
+    if (!error || error == -ENOMEM)
+        return error;
+    p->totals.unreadable_files++;
+    tptrace_trouble(p, &diag, NULL);
+    return 0;
+}
+
 int64_t tptrace_process_read_piece(struct tptrace_process *process,
                                    const struct tptrace_piece *piece, void **buffer,
                                    size_t *capacity, struct tp_diag *diag)
@@ -408,6 +424,9 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     if (error)
         return error;
     open_segments(p);
+    error = read_summary(p);
+    if (error)
+        return error;
     if (p->state != TPTRACE_ENDED)
         error = read_meta_again(p, meta_path);
     for (size_t i = 0; i < p->meta.drop_count; i++) {
@@ -458,6 +477,7 @@ void tptrace_process_close(struct tptrace_process *process)
     tptrace_cuda_clock_fini(&process->cuda_clock);
     tp_clock_fini(&process->clock);
     free(process->dir);
+    tptrace_summary_close(&process->summary);
     free(process->ring_folder);
     free(process->segments);
     tptrace_tracks_fini(&process->tracks);
@@ -467,13 +487,33 @@ void tptrace_process_close(struct tptrace_process *process)
     *process = (struct tptrace_process){0};
 }
 
+uint32_t tptrace_process_uncounted(const struct tptrace_process *process)
+{
+    uint32_t behind = process->summary.file.totals.first_segment, most = 0;
+
+    for (size_t i = 0; i < process->meta.eviction_count; i++)
+        if (process->meta.evictions[i].segment > most)
+            most = process->meta.evictions[i].segment;
+    return process->summary.is_there && most >= behind ? most - behind + 1 : 0;
+}
+
+/* A report that counts the running summary says that it is of all. */
+static bool summary_was_cut(const struct tptrace_process *process)
+{
+    const struct tp_summary_totals *t = &process->summary.file.totals;
+
+    return process->summary.is_used &&
+           (t->missing_segments || t->missing_blocks || t->missing_slots || t->missing_ranges ||
+            t->too_deep || tptrace_process_uncounted(process));
+}
+
 bool tptrace_process_was_cut(const struct tptrace_process *process)
 {
     const struct tptrace_totals *t = &process->totals;
     const struct tptrace_meta_cuda *cuda = &process->meta.cuda;
 
     if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
-        t->cuda.without_time)
+        t->cuda.without_time || summary_was_cut(process))
         return true;
     return process->troubles.count || t->missing_slots || t->damaged_blocks || t->damaged_slots ||
            t->damaged_bytes || t->unreadable_files || t->double_slots || t->unknown_records ||

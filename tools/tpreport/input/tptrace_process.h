@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "input/tptrace_cuda.h"
 #include "input/tptrace_meta.h"
+#include "input/tptrace_summary.h"
 #include "input/tptrace_tracks.h"
 #include "model/stream.h"
 
@@ -76,7 +77,8 @@ struct tptrace_process {
     struct tptrace_segment *segments;
     size_t segment_count;
     struct tptrace_tracks tracks;
-    uint64_t *ring_slots; /* what is left in rings, one ring behind the other */
+    struct tptrace_summary summary; /* of segments that are gone */
+    uint64_t *ring_slots;           /* what is left in rings, one ring behind the other */
     uint64_t ring_slot_count;
     uint64_t last_ticks; /* of all records read so far */
     struct tp_clock clock;
@@ -127,6 +129,10 @@ int tptrace_segment_open(const struct tptrace_process *process,
 /** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
 void tptrace_segment_path(char *path, const struct tptrace_process *process,
                           const struct tptrace_segment *segment);
+
+/** tptrace_process_uncounted - segments that were evicted and that the running summary, which is
+ * there, does not count */
+uint32_t tptrace_process_uncounted(const struct tptrace_process *process);
 
 /** tptrace_process_was_cut - did something make its report less than whole? (A death and eviction
  * do not.) */
