@@ -171,6 +171,18 @@ static bool is_first(const struct tp_summary_sums *sums, uint64_t start, uint64_
            (start == sums->first_start && end > sums->first_end);
 }
 
+static void keep_last(struct tp_summary_last *last, const uint64_t *record, uint64_t start,
+                      uint64_t end, bool has_parent)
+{
+    if (start < last->start || (start == last->start && end > last->end && last->is_set))
+        return;
+    memcpy(last->record, record, (size_t)tp_kind_slots(tp_slot_kind(record)) * TP_SLOT_BYTES);
+    last->start = start;
+    last->end = end;
+    last->has_parent = has_parent;
+    last->is_set = true;
+}
+
 static struct tp_summary_sums *count_one(struct tp_fold *fold, uint32_t index,
                                          const uint64_t *record, uint64_t start, uint64_t end,
                                          bool has_parent)
@@ -187,6 +199,7 @@ static struct tp_summary_sums *count_one(struct tp_fold *fold, uint32_t index,
         sums->first_end = end;
         sums->has_parent = has_parent;
     }
+    keep_last(&fold->totals.last, record, start, end, has_parent);
     if (!sums->count || ticks < sums->least)
         sums->least = ticks;
     if (ticks > sums->most)
@@ -460,6 +473,22 @@ static void see_call(struct tp_fold *fold, const struct track *track)
     let_go(fold, top);
 }
 
+/* Of a device, told by a framework: the bytes of the ranges around, else a row of their own. */
+static void see_memory(struct tp_fold *fold, struct track *track, const uint64_t *record,
+                       uint64_t ticks)
+{
+    if (!(record[1] & 0xffff))
+        return;
+    fold->totals.device_memory++;
+    track->told.device_bytes += (int64_t)record[5];
+    if (track->top)
+        return;
+    uint32_t row = find_row(fold, &(struct row){.kind = TP_EVENT_MEMORY});
+    struct tp_summary_sums *sums = count_one(fold, row, record, ticks, ticks, false);
+    sums->device += (int64_t)record[5];
+    sums->self_device += (int64_t)record[5];
+}
+
 static void see_point(struct tp_fold *fold, struct track *track, const uint64_t *record,
                       unsigned kind, uint64_t ticks)
 {
@@ -469,11 +498,7 @@ static void see_point(struct tp_fold *fold, struct track *track, const uint64_t 
         see_half(fold, track, record, ticks);
         break;
     case TP_EVENT_MEMORY:
-        if (!(record[1] & 0xffff))
-            break;
-        track->told.device_bytes += (int64_t)record[5];
-        fold->totals.device_memory++;
-        fold->totals.missing_records += !track->top; /* credited to no range */
+        see_memory(fold, track, record, ticks);
         break;
     case TP_EVENT_CUDA_CALL:
         see_call(fold, track);

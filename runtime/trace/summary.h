@@ -110,6 +110,13 @@ struct tp_summary_half {
     uint32_t track;
 };
 
+/* The last one of all in list order: by start, and of those that start together the shortest. */
+struct tp_summary_last {
+    uint64_t record[TP_SUMMARY_RECORD_WORDS];
+    uint64_t start, end; /* ticks */
+    bool is_set, has_parent;
+};
+
 /* What is counted and what is not. */
 struct tp_summary_totals {
     uint32_t first_segment; /* the first that is not counted: all before it are, but for what is
@@ -123,6 +130,7 @@ struct tp_summary_totals {
     uint64_t first_ticks, last_ticks;
     uint64_t ranges, folded, filtered, ends_without_begin, too_deep, lost_records, device_memory;
     uint64_t kinds[TP_EVENT_KIND_END];
+    struct tp_summary_last last;
 };
 
 /* ---- writing ---- */

@@ -118,7 +118,14 @@ static void get_totals(struct source *s, struct tp_summary_totals *totals)
         else
             fail(s, "a kind that is not known");
     }
-    if (totals->last_ticks < totals->first_ticks)
+    totals->last.is_set = get_flag(s);
+    if (totals->last.is_set) {
+        get_record(s, totals->last.record);
+        totals->last.start = get(s);
+        totals->last.end = get(s);
+        totals->last.has_parent = get_flag(s);
+    }
+    if (totals->last.end < totals->last.start || totals->last_ticks < totals->first_ticks)
         fail(s, "times that go back");
 }
 

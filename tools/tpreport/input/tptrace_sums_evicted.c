@@ -7,7 +7,9 @@ struct adding {
     struct tptrace_worker_sums *w;
     const struct tptrace_process *process;
     const struct tp_summary_row *row;
-    struct tptrace_member_event member; /* the earliest one */
+    const uint64_t *record;             /* of one of them */
+    uint64_t start, end;                /* its, in ticks */
+    struct tptrace_member_event member; /* the same */
 };
 
 static int64_t ns_of(const struct adding *a, int64_t ticks)
@@ -25,7 +27,7 @@ static int64_t device_ns_of(const struct adding *a)
 
 static void set_range(struct adding *a, struct tptrace_names *names)
 {
-    const uint64_t *record = a->row->record;
+    const uint64_t *record = a->record;
     unsigned kind = tp_slot_kind(record);
     bool op = kind == TP_EVENT_OP_BEGIN;
     bool nvtx = tp_kinds[kind].class_ == TP_CLASS_NVTX ||
@@ -36,16 +38,15 @@ static void set_range(struct adding *a, struct tptrace_names *names)
                           : tptrace_names_plain(names, tp_slot_argument(record));
     a->member.shapes = op ? (uint32_t)record[6] : 0;
     a->member.scope = op ? (uint8_t)record[7] : 0;
-    a->member.start_ns =
-        tp_clock_ns(&a->process->clock, &cursor->process, a->row->sums.first_start);
-    a->member.end_ns = tp_clock_ns(&a->process->clock, &cursor->process, a->row->sums.first_end);
+    a->member.start_ns = tp_clock_ns(&a->process->clock, &cursor->process, a->start);
+    a->member.end_ns = tp_clock_ns(&a->process->clock, &cursor->process, a->end);
 }
 
 static void set_activity(struct adding *a, struct tptrace_names *names)
 {
     struct tptrace_activity activity;
 
-    tptrace_activity_read(&activity, a->row->record, &a->process->cuda_clock, &a->w->cursor, names,
+    tptrace_activity_read(&activity, a->record, &a->process->cuda_clock, &a->w->cursor, names,
                           &a->w->made, &a->process->meta.cuda);
     a->member.name = activity.name;
     a->member.start_ns = activity.start_ns;
@@ -73,21 +74,50 @@ static void set_sums(const struct adding *a, struct tp_average_event *average)
     average->device_memory_self = sums->self_device;
 }
 
-static int add_row(struct adding *a, struct tptrace_names *names)
+/* What one of them is as an event, without sums. */
+static struct tp_average_event event_of(struct adding *a, struct tptrace_names *names,
+                                        bool has_parent)
 {
-    unsigned kind = tp_slot_kind(a->row->record);
+    unsigned kind = tp_slot_kind(a->record);
 
-    a->member =
-        (struct tptrace_member_event){.kind = (uint8_t)kind, .has_parent = a->row->sums.has_parent};
+    a->member = (struct tptrace_member_event){.kind = (uint8_t)kind, .has_parent = has_parent};
     if (tptrace_is_activity(kind))
         set_activity(a, names);
     else
         set_range(a, names);
-    struct tp_average_event average = tptrace_sums_average(a->w, &a->member);
+    struct tp_average_event event = tptrace_sums_average(a->w, &a->member);
     if (kind == TP_EVENT_ASYNC_BEGIN)
-        average.flags |= TP_EVENT_ASYNC;
-    set_sums(a, &average);
-    return tp_averages_add(a->w->averages, &average);
+        event.flags |= TP_EVENT_ASYNC;
+    return event;
+}
+
+static int add_row(struct adding *a, const struct tp_summary_row *row, struct tptrace_names *names)
+{
+    a->row = row;
+    a->record = row->record;
+    a->start = row->sums.first_start;
+    a->end = row->sums.first_end;
+    if (tp_slot_kind(row->record) == TP_EVENT_MEMORY) {
+        set_range(a, names);
+        tptrace_sums_own_memory(a->w, a->member.start_ns, row->sums.device, row->sums.count);
+        return 0;
+    }
+    struct tp_average_event event = event_of(a, names, row->sums.has_parent);
+    set_sums(a, &event);
+    return tp_averages_add(a->w->averages, &event);
+}
+
+/* It lends a total its fields and adds nothing. */
+static int add_last(struct adding *a, const struct tp_summary_last *last,
+                    struct tptrace_names *names)
+{
+    if (!last->is_set || tp_slot_kind(last->record) == TP_EVENT_MEMORY)
+        return 0;
+    a->record = last->record;
+    a->start = last->start;
+    a->end = last->end;
+    struct tp_average_event event = event_of(a, names, last->has_parent);
+    return tp_averages_add(a->w->averages, &event);
 }
 
 int tptrace_sums_evicted(void *context, const struct tptrace_source *source)
@@ -96,9 +126,7 @@ int tptrace_sums_evicted(void *context, const struct tptrace_source *source)
     struct adding a = {.w = context, .process = source->process};
     int error = tptrace_sums_turn_to(a.w, source);
 
-    for (uint32_t i = 0; i < summary->row_count && !error; i++) {
-        a.row = &summary->rows[i];
-        error = add_row(&a, source->names);
-    }
-    return error;
+    for (uint32_t i = 0; i < summary->row_count && !error; i++)
+        error = add_row(&a, &summary->rows[i], source->names);
+    return error ? error : add_last(&a, &summary->totals.last, source->names);
 }
