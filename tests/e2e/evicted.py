@@ -102,7 +102,9 @@ def main():
     t = tap.Tap()
     for seed in range(1, 7):
         with tempfile.TemporaryDirectory() as folder:
-            t.check(f"seed {seed}: cut behind each block", cut_everywhere, pathlib.Path(folder), seed)
+            t.check(
+                f"seed {seed}: cut behind each block", cut_everywhere, pathlib.Path(folder), seed
+            )
     t.end()
 
 
