@@ -8,12 +8,15 @@
 #define TRACK_SLOTS (2u * TP_FOLD_TRACKS)
 #define HALVES_USED_MAX (TP_FOLD_HALVES / 4 * 3)
 #define CROWDED_ROW 0u
-#define RECORD_BYTES (TP_SUMMARY_RECORD_WORDS * sizeof(uint64_t))
 
-struct row {
-    uint64_t key; /* name id, or what the names of one row have in common */
+struct row_key {
+    uint64_t name; /* id, or what the names of one row have in common */
     uint32_t shapes;
     uint8_t kind, scope;
+};
+
+struct row {
+    struct row_key key;
     uint64_t record[TP_SUMMARY_RECORD_WORDS];
     struct tp_summary_sums sums;
 };
@@ -23,6 +26,7 @@ struct frame {
     struct tp_summary_frame range;
     uint64_t text; /* of its name */
     uint64_t sequence;
+    uint32_t row, held_row;
     uint32_t below, above, class_below;
     bool hidden;
 };
@@ -48,8 +52,9 @@ struct tp_fold {
     uint32_t row_slots[ROW_SLOTS]; /* row + 1 */
 
     uint32_t cells_used;
+    uint32_t cell_order[CELLS_USED_MAX]; /* as they were made */
     struct cell cells[TP_FOLD_CELLS];
-    struct tp_summary_bucket sorted[TP_FOLD_CELLS]; /* when it is put: by row, ascending */
+    struct tp_summary_bucket sorted[CELLS_USED_MAX]; /* when it is put: by row, ascending */
     uint32_t row_cells[TP_FOLD_ROWS], row_ends[TP_FOLD_ROWS];
 
     uint32_t frame_count, spare; /* frames ever used; one that is free again */
@@ -90,6 +95,11 @@ struct tp_summary_totals *tp_fold_totals(struct tp_fold *fold)
     return &fold->totals;
 }
 
+/* No begin has more. */
+#define TP_KIND(id, NAME, name, slots, role, class_, since, help)                                  \
+    _Static_assert(TP_ROLE_##role != TP_ROLE_BEGIN || (slots) <= 2, "a begin fits");
+#include "event/event_kinds.def"
+
 static uint32_t hash_of(uint64_t value, uint32_t slots)
 {
     return (uint32_t)((value * UINT64_C(0x9e3779b97f4a7c15) >> 32) % slots);
@@ -97,52 +107,53 @@ static uint32_t hash_of(uint64_t value, uint32_t slots)
 
 /* ---- rows ---- */
 
-static uint32_t find_row(struct tp_fold *fold, const struct row *wanted)
+static inline bool same_key(const struct row_key *a, const struct row_key *b)
 {
-    uint64_t hash = wanted->key * UINT64_C(0xff51afd7ed558ccd) + wanted->shapes * UINT64_C(37) +
-                    wanted->scope * UINT64_C(101) + wanted->kind * UINT64_C(211);
+    return a->name == b->name && a->shapes == b->shapes && a->kind == b->kind &&
+           a->scope == b->scope;
+}
+
+static uint32_t find_row(struct tp_fold *fold, struct row_key key)
+{
+    uint64_t hash = key.name * UINT64_C(0xff51afd7ed558ccd) + key.shapes * UINT64_C(37) +
+                    key.scope * UINT64_C(101) + key.kind * UINT64_C(211);
     uint32_t at = hash_of(hash, ROW_SLOTS);
 
-    for (; fold->row_slots[at]; at = (at + 1) % ROW_SLOTS) {
-        const struct row *row = &fold->rows[fold->row_slots[at] - 1];
-        if (row->key == wanted->key && row->shapes == wanted->shapes && row->kind == wanted->kind &&
-            row->scope == wanted->scope)
+    for (; fold->row_slots[at]; at = (at + 1) % ROW_SLOTS)
+        if (same_key(&fold->rows[fold->row_slots[at] - 1].key, &key))
             return fold->row_slots[at] - 1;
-    }
     if (fold->row_count == TP_FOLD_ROWS)
         return CROWDED_ROW;
-    struct row *row = &fold->rows[fold->row_count];
-    row->key = wanted->key;
-    row->shapes = wanted->shapes;
-    row->kind = wanted->kind;
-    row->scope = wanted->scope;
+    fold->rows[fold->row_count].key = key;
     fold->row_slots[at] = ++fold->row_count;
     return fold->row_count - 1;
 }
 
-static struct tp_name_look look_of(struct tp_fold *fold, const uint64_t *record)
+static const struct tp_name_look *look_of(struct tp_fold *fold, const uint64_t *record)
 {
     unsigned kind = tp_slot_kind(record);
     bool nvtx = tp_kinds[kind].class_ == TP_CLASS_NVTX ||
                 (kind == TP_EVENT_ASYNC_BEGIN && (record[5] & 0xff) == TP_CLASS_NVTX);
 
-    return *tp_name_index_look(&fold->names, tp_slot_argument(record), nvtx);
+    return tp_name_index_look(&fold->names, tp_slot_argument(record), nvtx);
 }
 
 /* The row of a range or start/end range. */
-static uint32_t row_of_range(struct tp_fold *fold, const uint64_t *record)
+static uint32_t row_of(struct tp_fold *fold, const uint64_t *record,
+                       const struct tp_name_look *look)
 {
-    struct tp_name_look look = look_of(fold, record);
     unsigned kind = tp_slot_kind(record);
-    bool op = kind == TP_EVENT_OP_BEGIN;
+    struct row_key key = {
+        .name = look->row ? look->row | UINT64_C(1) << 63 : tp_slot_argument(record),
+        .kind = kind == TP_EVENT_NVTX_PUSH_EX ? TP_EVENT_NVTX_PUSH : (uint8_t)kind};
 
-    return find_row(
-        fold, &(struct row){
-                  .key = look.row ? look.row | UINT64_C(1) << 63 : tp_slot_argument(record),
-                  .shapes = op ? (uint32_t)record[6] : 0,
-                  .kind = kind == TP_EVENT_NVTX_PUSH_EX ? TP_EVENT_NVTX_PUSH : (uint8_t)kind,
-                  .scope = op || kind == TP_EVENT_ASYNC_BEGIN ? (uint8_t)record[op ? 7 : 5] : 0,
-              });
+    if (kind == TP_EVENT_OP_BEGIN) {
+        key.shapes = (uint32_t)record[6];
+        key.scope = (uint8_t)record[7];
+    } else if (kind == TP_EVENT_ASYNC_BEGIN) {
+        key.scope = (uint8_t)record[5];
+    }
+    return find_row(fold, key);
 }
 
 static void sketch(struct tp_fold *fold, uint32_t row, uint64_t ticks)
@@ -160,7 +171,7 @@ static void sketch(struct tp_fold *fold, uint32_t row, uint64_t ticks)
         fold->totals.without_sketch++;
         return;
     }
-    fold->cells_used++;
+    fold->cell_order[fold->cells_used++] = at;
     fold->cells[at] = (struct cell){what, 1};
 }
 
@@ -171,16 +182,15 @@ static bool is_first(const struct tp_summary_sums *sums, uint64_t start, uint64_
            (start == sums->first_start && end > sums->first_end);
 }
 
-static void keep_last(struct tp_summary_last *last, const uint64_t *record, uint64_t start,
-                      uint64_t end, bool has_parent)
+static inline void keep_last(struct tp_summary_last *last, uint32_t row, uint64_t start,
+                             uint64_t end, bool has_parent)
 {
-    if (start < last->start || (start == last->start && end > last->end && last->is_set))
+    if (start < last->start || (start == last->start && end > last->end && last->row))
         return;
-    memcpy(last->record, record, (size_t)tp_kind_slots(tp_slot_kind(record)) * TP_SLOT_BYTES);
+    last->row = row + 1;
     last->start = start;
     last->end = end;
     last->has_parent = has_parent;
-    last->is_set = true;
 }
 
 static struct tp_summary_sums *count_one(struct tp_fold *fold, uint32_t index,
@@ -199,7 +209,7 @@ static struct tp_summary_sums *count_one(struct tp_fold *fold, uint32_t index,
         sums->first_end = end;
         sums->has_parent = has_parent;
     }
-    keep_last(&fold->totals.last, record, start, end, has_parent);
+    keep_last(&fold->totals.last, index, start, end, has_parent);
     if (!sums->count || ticks < sums->least)
         sums->least = ticks;
     if (ticks > sums->most)
@@ -211,11 +221,10 @@ static struct tp_summary_sums *count_one(struct tp_fold *fold, uint32_t index,
     return sums;
 }
 
-static void count_range(struct tp_fold *fold, const uint64_t *record, uint64_t start, uint64_t end,
-                        int64_t memory, int64_t device, const struct tp_summary_kids *kids,
-                        bool has_parent)
+static void count_range(struct tp_fold *fold, uint32_t row, const uint64_t *record, uint64_t start,
+                        uint64_t end, int64_t memory, int64_t device,
+                        const struct tp_summary_kids *kids, bool has_parent)
 {
-    uint32_t row = row_of_range(fold, record);
     struct tp_summary_sums *sums = count_one(fold, row, record, start, end, has_parent);
 
     fold->totals.ranges++;
@@ -258,15 +267,18 @@ static void open_range(struct tp_fold *fold, struct track *track, const uint64_t
         return;
     }
     struct frame *frame = &fold->frames[index];
-    struct tp_name_look look = look_of(fold, record);
-    memcpy(frame->range.record, record, kind->slots * (size_t)TP_SLOT_BYTES);
+    const struct tp_name_look *look = look_of(fold, record);
+    memcpy(frame->range.record, record, TP_SLOT_BYTES);
+    if (kind->slots > 1)
+        memcpy(frame->range.record + TP_SLOT_WORDS, record + TP_SLOT_WORDS, TP_SLOT_BYTES);
     frame->range.start = ticks;
     frame->range.device_start = track->told.device_bytes;
     frame->range.kids = (struct tp_summary_kids){0};
     frame->range.has_held = false;
-    frame->text = look.text;
+    frame->text = look->text;
+    frame->row = look->filtered ? CROWDED_ROW : row_of(fold, record, look);
     frame->sequence = ++fold->sequence;
-    frame->hidden = look.filtered;
+    frame->hidden = look->filtered;
     frame->class_below = track->class_top[kind->class_];
     track->class_top[kind->class_] = index;
     frame->above = 0;
@@ -295,8 +307,9 @@ static void let_go(struct tp_fold *fold, struct frame *frame)
     if (!frame->range.has_held)
         return;
     frame->range.has_held = false;
-    count_range(fold, frame->range.held.record, frame->range.held.start, frame->range.held.end,
-                frame->range.held.memory, frame->range.held.device, &frame->range.held.kids, true);
+    count_range(fold, frame->held_row, frame->range.held.record, frame->range.held.start,
+                frame->range.held.end, frame->range.held.memory, frame->range.held.device,
+                &frame->range.held.kids, true);
 }
 
 static void add_kid(struct tp_summary_kids *kids, uint64_t ticks, int64_t memory, int64_t device)
@@ -316,7 +329,8 @@ static void deliver(struct tp_fold *fold, const struct frame *frame, uint64_t en
 
     if (parent && !parent->range.kids.count && parent->text == frame->text) {
         parent->range.has_held = true;
-        memcpy(parent->range.held.record, range->record, RECORD_BYTES);
+        memcpy(parent->range.held.record, range->record, 2 * TP_SLOT_BYTES);
+        parent->held_row = frame->row;
         parent->range.held.start = range->start;
         parent->range.held.end = end;
         parent->range.held.memory = memory;
@@ -329,7 +343,7 @@ static void deliver(struct tp_fold *fold, const struct frame *frame, uint64_t en
         let_go(fold, parent);
         add_kid(&parent->range.kids, end - range->start, memory, device);
     }
-    count_range(fold, range->record, range->start, end, memory, device, &range->kids,
+    count_range(fold, frame->row, range->record, range->start, end, memory, device, &range->kids,
                 parent != NULL);
 }
 
@@ -434,10 +448,11 @@ static void see_half(struct tp_fold *fold, const struct track *track, const uint
     uint64_t start = is_end ? half->ticks : ticks, end = is_end ? ticks : half->ticks;
     if ((int64_t)(end - start) < 0)
         end = start;
-    if (look_of(fold, begin).filtered)
+    const struct tp_name_look *look = look_of(fold, begin);
+    if (look->filtered)
         fold->totals.filtered++;
     else
-        count_one(fold, row_of_range(fold, begin), begin, start, end, false);
+        count_one(fold, row_of(fold, begin, look), begin, start, end, false);
     remove_half(fold, at);
 }
 
@@ -458,7 +473,7 @@ static void see_work(struct tp_fold *fold, const uint64_t *record, unsigned kind
         key = record[6] >> 32 & 0xff;
     else if (kind == TP_EVENT_CUDA_SYNC)
         key &= 0xff;
-    uint32_t row = find_row(fold, &(struct row){.key = key, .kind = (uint8_t)kind});
+    uint32_t row = find_row(fold, (struct row_key){.name = key, .kind = (uint8_t)kind});
     struct tp_summary_sums *sums = count_one(fold, row, record, start, end, false);
     sums->self_ticks += (int64_t)(end - start);
 }
@@ -483,7 +498,7 @@ static void see_memory(struct tp_fold *fold, struct track *track, const uint64_t
     track->told.device_bytes += (int64_t)record[5];
     if (track->top)
         return;
-    uint32_t row = find_row(fold, &(struct row){.kind = TP_EVENT_MEMORY});
+    uint32_t row = find_row(fold, (struct row_key){.kind = TP_EVENT_MEMORY});
     struct tp_summary_sums *sums = count_one(fold, row, record, ticks, ticks, false);
     sums->device += (int64_t)record[5];
     sums->self_device += (int64_t)record[5];
@@ -665,35 +680,43 @@ static void sort_cells(struct tp_fold *fold)
 {
     uint32_t *begins = fold->row_cells, *ends = fold->row_ends, sum = 0;
 
-    memset(ends, 0, sizeof(fold->row_ends));
-    for (uint32_t i = 0; i < TP_FOLD_CELLS; i++)
-        if (fold->cells[i].what)
-            ends[(fold->cells[i].what - 1) >> 12]++;
-    for (uint32_t row = 0; row < TP_FOLD_ROWS; row++) {
+    memset(ends, 0, fold->row_count * sizeof(*ends));
+    for (uint32_t i = 0; i < fold->cells_used; i++)
+        ends[(fold->cells[fold->cell_order[i]].what - 1) >> 12]++;
+    for (uint32_t row = 0; row < fold->row_count; row++) {
         begins[row] = sum;
         sum += ends[row];
         ends[row] = begins[row];
     }
-    for (uint32_t i = 0; i < TP_FOLD_CELLS; i++) {
-        if (!fold->cells[i].what)
-            continue;
-        uint32_t what = fold->cells[i].what - 1, at = ends[what >> 12]++;
-        struct tp_summary_bucket cell = {what & 0xfff, fold->cells[i].count};
-        for (; at > begins[what >> 12] && fold->sorted[at - 1].bucket > cell.bucket; at--)
+    for (uint32_t i = 0; i < fold->cells_used; i++) {
+        const struct cell *cell = &fold->cells[fold->cell_order[i]];
+        uint32_t what = cell->what - 1, at = ends[what >> 12]++;
+        struct tp_summary_bucket bucket = {what & 0xfff, cell->count};
+        for (; at > begins[what >> 12] && fold->sorted[at - 1].bucket > bucket.bucket; at--)
             fold->sorted[at] = fold->sorted[at - 1];
-        fold->sorted[at] = cell;
+        fold->sorted[at] = bucket;
     }
+}
+
+/* A row is made when a range begins: those of which none has ended are not put. */
+static uint32_t count_rows(const struct tp_fold *fold, uint32_t end)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < end; i++)
+        count += fold->rows[i].sums.count != 0;
+    return count;
 }
 
 static void put_rows(struct tp_fold *fold, struct tp_wire_out *out)
 {
-    bool crowded = fold->rows[CROWDED_ROW].sums.count != 0;
-
     sort_cells(fold);
-    tp_wire_put_varint(out, fold->row_count - !crowded);
-    for (uint32_t i = !crowded; i < fold->row_count; i++) {
+    tp_wire_put_varint(out, count_rows(fold, fold->row_count));
+    for (uint32_t i = 0; i < fold->row_count; i++) {
         const struct row *row = &fold->rows[i];
         uint32_t from = fold->row_cells[i], to = fold->row_ends[i], before = 0;
+        if (!row->sums.count)
+            continue;
         tp_summary_put_row(out, row->record, &row->sums, to - from);
         for (uint32_t c = from; c < to; c++) {
             tp_summary_put_bucket(out, fold->sorted[c].bucket - before, fold->sorted[c].count);
@@ -742,7 +765,10 @@ static void put_halves(const struct tp_fold *fold, struct tp_wire_out *out)
 
 void tp_fold_put(struct tp_fold *fold, struct tp_wire_out *out)
 {
-    tp_summary_put_totals(out, &fold->totals);
+    struct tp_summary_totals totals = fold->totals;
+
+    totals.last.row = count_rows(fold, totals.last.row);
+    tp_summary_put_totals(out, &totals);
     put_rows(fold, out);
     put_tracks(fold, out);
     put_halves(fold, out);

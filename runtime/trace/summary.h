@@ -112,9 +112,9 @@ struct tp_summary_half {
 
 /* The last one of all in list order: by start, and of those that start together the shortest. */
 struct tp_summary_last {
-    uint64_t record[TP_SUMMARY_RECORD_WORDS];
+    uint32_t row;        /* + 1; 0 there is none */
     uint64_t start, end; /* ticks */
-    bool is_set, has_parent;
+    bool has_parent;
 };
 
 /* What is counted and what is not. */

@@ -118,13 +118,10 @@ static void get_totals(struct source *s, struct tp_summary_totals *totals)
         else
             fail(s, "a kind that is not known");
     }
-    totals->last.is_set = get_flag(s);
-    if (totals->last.is_set) {
-        get_record(s, totals->last.record);
-        totals->last.start = get(s);
-        totals->last.end = get(s);
-        totals->last.has_parent = get_flag(s);
-    }
+    totals->last.row = get_u32(s);
+    totals->last.start = get(s);
+    totals->last.end = get(s);
+    totals->last.has_parent = get_flag(s);
     if (totals->last.end < totals->last.start || totals->last_ticks < totals->first_ticks)
         fail(s, "times that go back");
 }
@@ -190,6 +187,8 @@ static int get_rows(struct source *s, struct tp_summary *summary)
         }
         get_buckets(s, summary, row, buckets);
     }
+    if (summary->totals.last.row > count)
+        fail(s, "a last one of no row");
     uint32_t at = 0; /* they stay where they are from now on */
     for (uint32_t i = 0; i < summary->row_count; i++) {
         summary->rows[i].buckets = summary->buckets + at;

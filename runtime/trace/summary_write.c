@@ -45,10 +45,7 @@ void tp_summary_put_totals(struct tp_wire_out *out, const struct tp_summary_tota
         tp_wire_put_u8(out, (uint8_t)kind);
         tp_wire_put_varint(out, totals->kinds[kind]);
     }
-    tp_wire_put_u8(out, totals->last.is_set);
-    if (!totals->last.is_set)
-        return;
-    put_record(out, totals->last.record);
+    tp_wire_put_varint(out, totals->last.row);
     tp_wire_put_varint(out, totals->last.start);
     tp_wire_put_varint(out, totals->last.end);
     tp_wire_put_u8(out, totals->last.has_parent);

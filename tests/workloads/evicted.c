@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * evicted nested ROUNDS [FILE]: one range that is open all the time, ranges of three names in it, and
- *   start/end ranges that end on another thread; how many rounds have begun stands in FILE
+ * evicted nested ROUNDS [FILE]: one range that is open all the time, ranges of three names in it,
+ * and start/end ranges that end on another thread; how many rounds have begun stands in FILE
  * evicted names NAMES ROUNDS: so many names, each ROUNDS times
  * evicted threads THREADS RANGES: one thread after the other, each with RANGES ranges of its own
  *   and one that is never ended

@@ -108,12 +108,14 @@ static int add_row(struct adding *a, const struct tp_summary_row *row, struct tp
 }
 
 /* It lends a total its fields and adds nothing. */
-static int add_last(struct adding *a, const struct tp_summary_last *last,
+static int add_last(struct adding *a, const struct tp_summary *summary,
                     struct tptrace_names *names)
 {
-    if (!last->is_set || tp_slot_kind(last->record) == TP_EVENT_MEMORY)
+    const struct tp_summary_last *last = &summary->totals.last;
+
+    a->record = last->row ? summary->rows[last->row - 1].record : NULL;
+    if (!a->record || tp_slot_kind(a->record) == TP_EVENT_MEMORY)
         return 0;
-    a->record = last->record;
     a->start = last->start;
     a->end = last->end;
     struct tp_average_event event = event_of(a, names, last->has_parent);
@@ -128,5 +130,5 @@ int tptrace_sums_evicted(void *context, const struct tptrace_source *source)
 
     for (uint32_t i = 0; i < summary->row_count && !error; i++)
         error = add_row(&a, &summary->rows[i], source->names);
-    return error ? error : add_last(&a, &summary->totals.last, source->names);
+    return error ? error : add_last(&a, summary, source->names);
 }
