@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "make_recording.h"
+#include "records.h"
 
 #define TRACKS 3
 #define NAMES 6
@@ -139,6 +140,7 @@ int main(int argc, char **argv)
                                         .ticks_per_ns = 3,
                                         .counts_memory = true};
     recording_begin(&m.r, &options);
+    records_write_schema(m.r.meta);
     recording_clock(&m.r, 0);
     make_names(&m);
     for (unsigned t = 0; t < TRACKS; t++)

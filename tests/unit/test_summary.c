@@ -89,8 +89,7 @@ static void make(struct made *m)
                                            .last_ticks = 500,
                                            .ranges = 123};
     m->totals.kinds[TP_EVENT_API_BEGIN] = 17;
-    m->totals.last = (struct tp_summary_last){
-        .row = 3, .start = 1, .end = 2, .has_parent = true};
+    m->totals.last = (struct tp_summary_last){.row = 3, .start = 1, .end = 2, .has_parent = true};
     tp_summary_put_totals(&out, &m->totals);
     put_some_rows(&out);
     put_some_tracks(&out);

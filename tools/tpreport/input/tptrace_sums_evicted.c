@@ -108,8 +108,7 @@ static int add_row(struct adding *a, const struct tp_summary_row *row, struct tp
 }
 
 /* It lends a total its fields and adds nothing. */
-static int add_last(struct adding *a, const struct tp_summary *summary,
-                    struct tptrace_names *names)
+static int add_last(struct adding *a, const struct tp_summary *summary, struct tptrace_names *names)
 {
     const struct tp_summary_last *last = &summary->totals.last;
 
