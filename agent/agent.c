@@ -287,20 +287,10 @@ static struct tp_live *make_live(void)
     return live;
 }
 
-/* TPAGENT_RUN_DIR of processes whose first ancestor could make no recording, and has said so. */
-#define NO_RUN "-"
-
 static bool starts(const struct tp_config *config)
 {
     return config->source_mask && (!config->inherited || config->follow) &&
-           strcmp(config->run_dir, NO_RUN) != 0;
-}
-
-/* Descendants join the recording; where they are not to be followed they inherit a recording that
- * they leave alone. */
-static void tell_children(void)
-{
-    setenv("TPAGENT_RUN_DIR", tp_agent.live ? tp_agent.run_dir : NO_RUN, 1);
+           !tp_recording_is_none(config->run_dir);
 }
 
 /* Asked again when the process arms: the program may have set a limit meanwhile. */
@@ -377,7 +367,7 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
     if (!has_room() || tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
-        tell_children();
+        tp_recording_tell_children(false);
         tp_malloc_stop_counting();
         errno = kept;
         return;
@@ -385,7 +375,7 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
     tp_clock_choose();
     tp_clock_read(&tp_agent.first_pair, 16);
     call_after_fork(after_fork_in_child);
-    tell_children();
+    tp_recording_tell_children(true);
     start_window();
     tp_sources_start(&tp_agent.config);
     if (tp_agent.root || program_matches(tp_agent.config.programs)) {
@@ -394,6 +384,7 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
             if (tp_recording_may_complain())
                 tp_log_warn("not recording: %s: %s", tp_recording_failed_at(),
                             tp_error_text(error));
+            tp_recording_refuse_early(environment);
             atomic_store(&tp_agent.live->state, TP_FAILED);
         } else if (tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
                    tp_source_wanted(TP_SOURCE_MALLOC)) {

@@ -36,8 +36,10 @@ enum tp_ring_state { TP_RING_NONE, TP_RING_MAKING, TP_RING_STOCK, TP_RING_USED, 
 /* The registry's entry of a ring; fields below the line are the drainer's. */
 struct tp_ring_entry {
     _Atomic uint32_t state; /* enum tp_ring_state */
-    uint32_t number;        /* of the file; 0: anonymous memory, not crash-safe */
+    uint32_t number;        /* of the file; 0: memory, not crash-safe */
     struct tp_ring_header *header;
+    uint64_t *slots;
+    void *map; /* what holds the slots, and the header where that is not in names.tpn */
     uint64_t map_bytes;
     uint32_t thread; /* index of the control block */
     uint32_t slot_count;
@@ -88,12 +90,14 @@ struct tp_live {
 
     _Atomic uint32_t first_block; /* control block that is handed out first, + 1; 0 not set yet */
     _Atomic uint32_t next_track;
-    _Atomic uint32_t next_ring;       /* number of the next ring file */
-    _Atomic uint32_t ring_count;      /* registry entries ever used */
-    _Atomic uint64_t ring_bytes;      /* of all rings mapped */
-    _Atomic uint32_t stock[TP_STOCK]; /* entry + 1 of a ring ready to be claimed, 0 none */
-    _Atomic uint64_t early_drops;     /* events of threads that got no ring at all */
-    _Atomic uint32_t anonymous_rings;
+    _Atomic uint32_t next_ring;              /* number of the next ring file */
+    _Atomic uint32_t ring_count;             /* registry entries ever used */
+    _Atomic uint64_t ring_bytes;             /* of all rings mapped */
+    _Atomic uint32_t stock[TP_STOCK];        /* entry + 1 of a ring ready to be claimed, 0 none */
+    _Atomic uint64_t early_drops;            /* events of threads that got no ring at all */
+    _Atomic uint32_t unrecorded_allocations; /* of a process without a recording yet */
+    _Atomic uint32_t memory_rings;           /* made so far: their slots are in no file */
+    _Atomic uint64_t memory_headers;         /* bit n: header n in names.tpn is in use */
 
     _Atomic uint32_t drain_lock; /* whoever drains holds it */
     _Atomic uint32_t drain_bell; /* futex: the drain sleeps here */

@@ -12,6 +12,7 @@
 #include "capture_range.h"
 #include "clock.h"
 #include "log.h"
+#include "losses.h"
 #include "open_stack.h"
 #include "recording.h"
 #include "segment.h"
@@ -49,6 +50,7 @@ struct tp_drain {
     uint64_t thread_bytes;            /* of meta.jsonl, for threads that come and go */
     uint64_t early_told;              /* of live->early_drops */
     uint32_t tracks_then, rings_then; /* after the last look for threads that are gone */
+    uint64_t rings_retry_ns;          /* when to make rings ahead again after a failure */
     uint32_t threads_untold;          /* that came when there was no more room for such lines */
     struct tp_segments segments;
 };
@@ -109,6 +111,7 @@ static void tell_early(struct tp_live *live)
 
     if (early == d->early_told)
         return;
+    tp_loss_raise(live, TP_LOSS_NO_RING, early); /* from before there were counters, too */
     make_room(live);
     tp_text_format(&d->meta,
                    "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"no ring for the thread\"}\n",
@@ -179,7 +182,7 @@ static void put_track_drops(struct tp_text *meta, const struct tp_ring_header *r
 static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
                              uint64_t head)
 {
-    const uint64_t *slots = (const uint64_t *)((const char *)e->header + TP_RING_HEADER_BYTES);
+    const uint64_t *slots = e->slots;
     uint64_t mask = e->slot_count - 1;
     uint32_t n = head - tail < BLOCK_SLOTS ? (uint32_t)(head - tail) : BLOCK_SLOTS;
     uint64_t at = tail & mask, first = e->slot_count - at < n ? e->slot_count - at : n;
@@ -215,7 +218,7 @@ static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t t
     if (!error)
         error = tp_segments_append(live, &d->segments, d->dir, block, bytes, &d->meta);
     if (error == -TP_EFULL)
-        d->discarded += n;
+        tp_loss_raise(live, TP_LOSS_DISCARDED, d->discarded += n);
     else if (error)
         return error;
     tp_open_stack_replay(e, d->linear, n);
@@ -290,6 +293,20 @@ static void finish_closed(struct tp_live *live, uint32_t index)
     tp_recording_drop_ring(live, live->drain->ring_dir, index);
 }
 
+/* A ring that nobody waits for: where the disk has no room for one now, it is asked again later.
+ */
+static int make_ring_ahead(struct tp_live *live, uint32_t slots, uint32_t least)
+{
+    struct tp_drain *d = live->drain;
+
+    if (tp_os_monotonic_ns() < d->rings_retry_ns)
+        return -EAGAIN;
+    int entry = tp_recording_make_ring(live, d->ring_dir, slots, least);
+    if (entry < 0)
+        d->rings_retry_ns = tp_os_monotonic_ns() + SECOND_NS;
+    return entry;
+}
+
 /*
  * A thread that records goes on in a ring of the usual size; a ring that filled to a half between
  * two looks is followed by one four times as large.
@@ -304,7 +321,7 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     uint32_t slots = e->slot_count * 4 < LARGEST_RING ? e->slot_count * 4 : LARGEST_RING;
     if (tp_recording_ring_fits(live, slots) != slots)
         return;
-    int next = tp_recording_make_ring(live, live->drain->ring_dir, slots);
+    int next = make_ring_ahead(live, slots, 2 * e->slot_count);
     if (next < 0)
         return;
     e->successor = (uint32_t)next + 1;
@@ -422,13 +439,13 @@ static void put_losses(struct tp_live *live, struct tp_text *meta)
             meta,
             "{\"t\":\"drop\",\"count\":%llu,\"reason\":\"TPAGENT_MAX_SIZE\",\"kind\":\"slot\"}\n",
             (unsigned long long)d->discarded);
-    if (atomic_load(&live->anonymous_rings))
+    if (atomic_load(&live->memory_rings))
         tp_text_format(
             meta, "{\"t\":\"note\",\"text\":\"%u rings could not be files: not crash-safe\"}\n",
-            atomic_load(&live->anonymous_rings));
+            atomic_load(&live->memory_rings));
     if (d->segments.error)
         tp_text_format(meta, "{\"t\":\"note\",\"text\":\"blocks could not be written: %s\"}\n",
-                       tp_error_name(d->segments.error));
+                       tp_error_text(d->segments.error));
 }
 
 /* The tracks that are there at the end; those that the `end` line has no room for get theirs
@@ -508,6 +525,16 @@ static void remove_ring_files(struct tp_live *live)
     tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
 }
 
+/* What rings say of drops, before their files go. */
+static void count_drops(struct tp_live *live)
+{
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        const struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load(&e->state) == TP_RING_USED && !atomic_load(&e->header->closed))
+            tp_loss_add(live, TP_LOSS_RING_FULL, atomic_load(&e->header->dropped));
+    }
+}
+
 static void finish(struct tp_live *live, const char *reason)
 {
     struct tp_drain *d = live->drain;
@@ -532,8 +559,10 @@ static void finish(struct tp_live *live, const char *reason)
     write_meta(live);
     put_end_line(live, &d->meta, reason, &d->ending);
     write_meta(live);
-    if (whole && !d->meta.used)
+    if (whole && !d->meta.used) {
+        count_drops(live);
         remove_ring_files(live);
+    }
     atomic_store(&live->said_full, (uint32_t)-d->segments.error);
 }
 
@@ -547,8 +576,7 @@ static void fill_stock(struct tp_live *live)
     for (unsigned i = 0; i < TP_STOCK_MADE; i++) {
         if (atomic_load_explicit(&live->stock[i], memory_order_relaxed))
             continue;
-        int entry = tp_recording_make_ring(live, live->drain->ring_dir,
-                                           all || i < 2 ? USUAL_RING : SMALL_RING);
+        int entry = make_ring_ahead(live, all || i < 2 ? USUAL_RING : SMALL_RING, SMALL_RING / 4);
         if (entry < 0)
             return;
         atomic_store_explicit(&live->rings[entry].state, TP_RING_STOCK, memory_order_relaxed);
@@ -594,6 +622,7 @@ static void retire_dead(struct tp_live *live)
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;
         tell_track_end(live, e);
+        tp_loss_add(live, TP_LOSS_RING_FULL, atomic_load(&e->header->dropped));
         tp_capture_thread_gone(t);
         if (!tp_recording_recycle_ring(live, i))
             tp_recording_drop_ring(live, live->drain->ring_dir, i);

@@ -82,7 +82,7 @@ struct tp_fold *tp_fold_open(void *memory, const char *map, const _Atomic uint64
 
     fold->names.map = map;
     fold->names.used = used;
-    fold->names.seen = TP_FILE_HEADER_BYTES;
+    fold->names.seen = tp_wire_load_u16(map + 12); /* the header's size */
     fold->row_count = 1;
     struct row *crowded = &fold->rows[CROWDED_ROW];
     crowded->record[0] = (uint64_t)TP_EVENT_API_BEGIN << 56;

@@ -10,6 +10,7 @@
 #include "agent.h"
 #include "capture_range.h"
 #include "intern.h"
+#include "losses.h"
 #include "record.h"
 #include "recording.h"
 #include "scope.h"
@@ -73,7 +74,8 @@ static uint32_t refuse(struct tp_live *live, uint32_t id, size_t size)
 {
     struct tp_thread *t = tp_tls.thread;
 
-    atomic_fetch_add_explicit(&live->names.refused, 1, memory_order_relaxed);
+    tp_loss_raise(live, TP_LOSS_NO_NAME,
+                  1 + atomic_fetch_add_explicit(&live->names.refused, 1, memory_order_relaxed));
     if (t)
         t->lost_name_bytes += size;
     return id;

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "clock.h"
 #include "log.h"
+#include "losses.h"
 #include "sources.h"
 #include "trace/file.h"
 
@@ -102,6 +104,51 @@ const char *tp_recording_failed_at(void)
     return failed_at[0] ? failed_at : tp_agent.run_dir;
 }
 
+/* TPAGENT_RUN_DIR of processes whose first ancestor could make no recording, and has said so. */
+#define NO_RUN "-"
+#define RUN_VARIABLE "TPAGENT_RUN_DIR="
+
+static char run_variable[sizeof(RUN_VARIABLE) + TP_PATH_MAX]; /* part of the environment */
+static _Atomic uint32_t *refusal_said;                        /* shared with forked children */
+
+void tp_recording_tell_children(bool recorded)
+{
+    struct tp_text text;
+
+    tp_text_init(&text, run_variable, sizeof(run_variable));
+    tp_text_string(&text, RUN_VARIABLE);
+    tp_text_string(&text, recorded ? tp_agent.run_dir : NO_RUN);
+    putenv(run_variable);
+    if (recorded)
+        refusal_said = tp_os_map_shared(sizeof(*refusal_said));
+}
+
+bool tp_recording_is_none(const char *run_dir)
+{
+    return !strcmp(run_dir, NO_RUN);
+}
+
+/* The recording is another user's, and will be for descendants. */
+static bool first_refusal(void)
+{
+    bool first = !refusal_said || !atomic_exchange(refusal_said, 1);
+
+    if (run_variable[0])
+        memcpy(run_variable + strlen(RUN_VARIABLE), NO_RUN, sizeof(NO_RUN));
+    return first;
+}
+
+void tp_recording_refuse_early(char **environment)
+{
+    size_t before = strlen(RUN_VARIABLE);
+
+    if (!tp_recording_is_none(run_variable + before))
+        return;
+    for (; *environment; environment++)
+        if (!strncmp(*environment, RUN_VARIABLE, before) && (*environment)[before])
+            memcpy(*environment + before, NO_RUN, sizeof(NO_RUN));
+}
+
 bool tp_recording_may_complain(void)
 {
     char path[TP_PATH_MAX + 16];
@@ -109,7 +156,7 @@ bool tp_recording_may_complain(void)
 
     int error = tp_os_own_directory(tp_agent.run_dir);
     if (error)
-        return error != -ENOENT || tp_agent.root;
+        return error == -ENOENT ? tp_agent.root : first_refusal();
     tp_text_init(&text, path, sizeof(path));
     tp_text_format(&text, "%s/.said", tp_agent.run_dir);
     int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);
@@ -504,14 +551,27 @@ int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
     return append_meta(live, bytes, size, O_NOFOLLOW);
 }
 
+static uint64_t count_lines(const struct tp_text *text)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < text->used; i++)
+        count += text->data[i] == '\n';
+    return count;
+}
+
 void tp_recording_meta_text(struct tp_live *live, struct tp_text *lines)
 {
     while (lines->cut && lines->used && lines->data[lines->used - 1] != '\n')
         lines->used--; /* a line that found no room goes whole */
-    if (lines->used && !tp_recording_meta(live, lines->data, lines->used))
-        tp_text_init(lines, lines->data, lines->size);
-    else if (lines->used > lines->size / 2) /* the disk does not take them: the newest must go */
-        tp_text_init(lines, lines->data, lines->size);
+    if (!lines->used)
+        return;
+    bool written = !tp_recording_meta(live, lines->data, lines->used);
+    if (!written && lines->used <= lines->size / 2)
+        return;
+    if (!written) /* the disk does not take them: the newest must go */
+        tp_loss_add(live, TP_LOSS_LINES, count_lines(lines));
+    tp_text_init(lines, lines->data, lines->size);
 }
 
 int tp_recording_open(struct tp_live *live)
@@ -603,10 +663,10 @@ int tp_recording_open_names(struct tp_live *live)
     tp_os_dont_fork(live->names.map, TP_NAMES_FILE_LIMIT);
     tp_os_dont_fork((void *)live->names.table, table_bytes);
     tp_os_dont_fork(live->name_caches, cache_bytes);
-    tp_file_header_write(header, TP_NAMES_MAGIC, live->uuid, 0);
+    tp_names_header_write(header, live->uuid);
     memcpy(live->names.map, header, sizeof(header));
     atomic_store(&live->names.next_id, TP_NAME_FIRST);
-    atomic_store(&live->names.used, sizeof(header));
+    atomic_store(&live->names.used, TP_NAMES_HEADER_BYTES);
     atomic_store(&live->names.allocated, NAMES_STEP);
     return 0;
 }
@@ -698,17 +758,6 @@ static int make_ring_file(struct tp_live *live, int dir, struct tp_ring_entry *e
     return error;
 }
 
-static int make_anonymous_ring(struct tp_live *live, struct tp_ring_entry *e, uint32_t slot_count)
-{
-    e->number = 0;
-    e->header = tp_os_map(ring_bytes(slot_count));
-    if (!e->header)
-        return -ENOMEM;
-    tp_ring_header_init(e->header, live->uuid, live->pid, 0, slot_count);
-    atomic_fetch_add(&live->anonymous_rings, 1);
-    return 0;
-}
-
 static struct tp_ring_entry *claim_entry(struct tp_live *live)
 {
     uint32_t count = atomic_load(&live->ring_count);
@@ -756,36 +805,79 @@ static void give_room(struct tp_live *live, uint32_t slot_count)
         atomic_fetch_sub(&live->ring_bytes, ring_bytes(slot_count));
 }
 
-int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count)
+static void finish_ring(struct tp_ring_entry *e, uint32_t slot_count)
 {
-    int error = -ENOSPC;
+    e->slots = (uint64_t *)((char *)e->map + TP_RING_HEADER_BYTES);
+    e->slot_count = slot_count;
+    e->map_bytes = ring_bytes(slot_count);
+    tp_os_dont_fork(e->map, e->map_bytes);
+}
+
+int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count, uint32_t least)
+{
+    int error;
 
     slot_count = reserve_room(live, slot_count);
-    struct tp_ring_entry *e = slot_count ? claim_entry(live) : NULL;
+    struct tp_ring_entry *e = slot_count >= least ? claim_entry(live) : NULL;
     if (!e) {
         give_room(live, slot_count);
         return -TP_ELIMIT;
     }
     uint32_t reserved = slot_count;
     e->number = 1 + atomic_fetch_add(&live->next_ring, 1);
-    for (; error && slot_count >= TP_RING_SLOTS_MIN; slot_count /= 4) {
-        error = make_ring_file(live, dir, e, slot_count);
-        if (!error)
-            break;
-    }
-    if (error) {
-        slot_count = reserved < SMALL_SLOTS ? reserved : SMALL_SLOTS;
-        error = make_anonymous_ring(live, e, slot_count);
-    }
+    while ((error = make_ring_file(live, dir, e, slot_count)) && slot_count / 4 >= least)
+        slot_count /= 4;
     if (error) {
         atomic_store(&e->state, TP_RING_NONE);
         give_room(live, reserved);
         return error;
     }
-    e->slot_count = slot_count;
-    e->map_bytes = ring_bytes(slot_count);
+    e->map = e->header;
+    finish_ring(e, slot_count);
     atomic_fetch_sub(&live->ring_bytes, ring_bytes(reserved) - e->map_bytes);
-    tp_os_dont_fork(e->header, e->map_bytes);
+    return (int)(e - live->rings);
+}
+
+/* A place for the header of a ring in memory. */
+static struct tp_ring_header *claim_header(struct tp_live *live)
+{
+    for (uint32_t i = 0; live->names.map && i < TP_MEMORY_RINGS_MAX; i++) {
+        uint64_t bit = UINT64_C(1) << i;
+        if (!(atomic_fetch_or(&live->memory_headers, bit) & bit))
+            return (struct tp_ring_header *)(void *)(live->names.map + TP_MEMORY_RINGS_AT +
+                                                     (uint64_t)i * TP_MEMORY_RING_BYTES);
+    }
+    return NULL;
+}
+
+static void give_header(struct tp_live *live, struct tp_ring_header *header)
+{
+    uint64_t offset = (uint64_t)((char *)header - live->names.map) - TP_MEMORY_RINGS_AT;
+
+    atomic_fetch_and(&live->memory_headers, ~(UINT64_C(1) << offset / TP_MEMORY_RING_BYTES));
+}
+
+int tp_recording_make_memory_ring(struct tp_live *live, uint32_t slot_count)
+{
+    slot_count = reserve_room(live, slot_count < SMALL_SLOTS ? slot_count : SMALL_SLOTS);
+    struct tp_ring_header *header = slot_count ? claim_header(live) : NULL;
+    struct tp_ring_entry *e = header ? claim_entry(live) : NULL;
+
+    if (e)
+        e->map = tp_os_map(ring_bytes(slot_count));
+    if (!e || !e->map) {
+        if (e)
+            atomic_store(&e->state, TP_RING_NONE);
+        if (header)
+            give_header(live, header);
+        give_room(live, slot_count);
+        return e ? -ENOMEM : -TP_ELIMIT;
+    }
+    tp_ring_header_init(header, live->uuid, live->pid, 0, slot_count);
+    e->header = header;
+    e->number = 0;
+    finish_ring(e, slot_count);
+    atomic_fetch_add(&live->memory_rings, 1);
     return (int)(e - live->rings);
 }
 
@@ -805,6 +897,8 @@ bool tp_recording_recycle_ring(struct tp_live *live, uint32_t entry)
     _Atomic uint32_t *place = e->number ? free_place(live, e->slot_count) : NULL;
     struct tp_ring_entry kept = {.number = e->number,
                                  .header = e->header,
+                                 .slots = e->slots,
+                                 .map = e->map,
                                  .map_bytes = e->map_bytes,
                                  .slot_count = e->slot_count,
                                  .open = e->open,
@@ -830,8 +924,11 @@ void tp_recording_drop_ring(struct tp_live *live, int dir, uint32_t entry)
         tp_text_init(&text, path, sizeof(path));
         put_ring_path(&text, live, dir, e->number, "");
         tp_os_unlink(dir, path, false);
+    } else {
+        tp_ring_unclaim(e->header);
+        give_header(live, e->header);
     }
-    tp_os_unmap(e->header, e->map_bytes);
+    tp_os_unmap(e->map, e->map_bytes);
     if (e->open)
         tp_os_unmap(e->open, (uint64_t)e->open_room * 2 * TP_SLOT_BYTES);
     atomic_fetch_sub(&live->ring_bytes, e->map_bytes);

@@ -24,10 +24,28 @@ int tp_recording_open(struct tp_live *live);
 const char *tp_recording_failed_at(void);
 
 /**
+ * tp_recording_tell_children - descendants join this recording, or none where @recorded is false
+ * Context: start.
+ */
+void tp_recording_tell_children(bool recorded);
+
+/** tp_recording_is_none - whether TPAGENT_RUN_DIR is what tells that there is none to join */
+bool tp_recording_is_none(const char *run_dir);
+
+/**
+ * tp_recording_refuse_early - where the recording was found to be another user's already: a shell
+ * that takes its variables from @environment finds it there, too
+ * Context: start.
+ */
+void tp_recording_refuse_early(char **environment);
+
+/**
  * tp_recording_may_complain - whether the one line of this run about its disk is still to be said,
  * and the caller says it
  *
- * An empty file `.said` in the recording tells the others. Context: as tp_log_warn.
+ * An empty file `.said` in the recording tells the others; of a recording that is not this user's
+ * the processes forked from the same one, and later descendants, are told in another way.
+ * Context: as tp_log_warn.
  */
 bool tp_recording_may_complain(void);
 
@@ -59,12 +77,19 @@ int tp_recording_extend_names(struct tp_live *live, uint64_t need);
 void tp_recording_close_names(struct tp_live *live);
 
 /**
- * tp_recording_make_ring - a new ring, in a file that is real to the last byte, else smaller, else
- * in anonymous memory
+ * tp_recording_make_ring - a new ring, in a file that is real to the last byte, else smaller
  * @dir: descriptor of the ring directory, or TP_OS_NO_DIR to go by its absolute path
+ * @least: slots that it has at least
  * Context: hook or drain. Return: index of its registry entry in state MAKING, or -errno.
  */
-int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count);
+int tp_recording_make_ring(struct tp_live *live, int dir, uint32_t slot_count, uint32_t least);
+
+/**
+ * tp_recording_make_memory_ring - a small ring for a thread that gets no other: its header is in
+ * names.tpn, so that what goes with the process is counted
+ * Context: hook. Return: as of tp_recording_make_ring.
+ */
+int tp_recording_make_memory_ring(struct tp_live *live, uint32_t slot_count);
 
 /** tp_recording_ring_fits - slots of the largest ring up to @slot_count for which
  * TPAGENT_RING_TOTAL has room; 0 none */

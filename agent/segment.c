@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "losses.h"
 #include "recording.h"
 
 #define LOOK_BYTES (1u << 20)
@@ -109,6 +110,8 @@ static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int
                    (unsigned long long)info->bytes,
                    segments->is_low ? "TPAGENT_MIN_FREE" : "TPAGENT_MAX_SIZE");
     tp_recording_meta_text(live, ret_meta);
+    tp_loss_set(live, TP_LOSS_EVICTED, info->number);
+    tp_loss_add(live, TP_LOSS_EVICTED_SLOTS, info->slots);
     tp_text_init(&text, path, sizeof(path));
     put_path(&text, live, dir, info->number);
     tp_os_unlink(dir, path, false);
@@ -274,6 +277,7 @@ static void note_block(struct tp_segments *segments, const void *block, size_t b
     if (header.last_ticks > info->last_ticks)
         info->last_ticks = header.last_ticks;
     info->blocks++;
+    info->slots += header.slots;
     segments->bytes += bytes;
     segments->total += bytes;
     info->bytes = segments->bytes;
@@ -287,10 +291,12 @@ int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int d
     int error = append(live, segments, dir, block, bytes, ret_meta);
     if (!error) {
         segments->error = 0;
+        tp_loss_set(live, TP_LOSS_ERROR, 0);
         note_block(segments, block, bytes);
         read_ahead(live, segments, dir, bytes);
     } else if (error != -TP_EFULL) {
         segments->error = error;
+        tp_loss_set(live, TP_LOSS_ERROR, (uint64_t)-error);
         segments->retry_ns = tp_os_monotonic_ns() + RETRY_NS;
     }
     return error;

@@ -18,7 +18,7 @@
 /* What is known of a finished or current segment. */
 struct tp_segment_info {
     uint32_t number, blocks;
-    uint64_t bytes, first_ticks, last_ticks;
+    uint64_t slots, bytes, first_ticks, last_ticks;
 };
 
 struct tp_segments {

@@ -7,7 +7,9 @@
 
 #include "agent.h"
 #include "base/os.h"
+#include "python_frames.h"
 #include "record.h"
+#include "unwind.h"
 
 #define CACHE_LINES 1024u
 #define ID_MASK ((UINT64_C(1) << 21) - 1) /* ids are below 2^20 + 16 */
@@ -19,7 +21,7 @@
  * between. */
 static uintptr_t first_low, first_high;
 
-void tp_stack_start(void)
+const char *tp_stack_start(void)
 {
     uint64_t limit = tp_os_stack_limit();
 
@@ -27,6 +29,8 @@ void tp_stack_start(void)
     first_high = (uintptr_t)tp_os_auxval_random() & ~(uintptr_t)15;
     limit = limit < STACK_MAX ? limit : STACK_MAX;
     first_low = first_high > limit ? first_high - limit : first_high;
+    tp_unwind_start();
+    return tp_python_frames_start();
 }
 
 int tp_stack_is_roomy(void)
@@ -63,27 +67,129 @@ static __attribute__((noinline)) bool find_bounds(uintptr_t here)
     return true;
 }
 
-/* Return addresses from @frame on, innermost first. Return: how many; *ret_hash is theirs. */
-static inline unsigned walk(const uintptr_t *frame, uintptr_t high, uintptr_t *addresses,
-                            unsigned depth, uint64_t *ret_hash)
-{
-    uint64_t hash = 0;
-    unsigned n = 0;
+/*
+ * The thread's last walk, outermost frame last. What a walk has read decides where it goes; so from
+ * a frame that stands where it stood, the words that were read there need only be compared.
+ */
+#define LAST_FRAMES TP_STACK_FRAMES_MAX
 
-    while (n < depth) {
-        uintptr_t address = frame[1];
-        const uintptr_t *next = (const uintptr_t *)frame[0];
-        if (address < PAGE)
-            break;
-        addresses[n++] = address;
-        hash = (hash ^ address) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-        if (next <= frame || (uintptr_t)next > high - 2 * sizeof(*next) || ((uintptr_t)next & 7))
-            break;
-        frame = next;
+struct last_walk {
+    uint8_t busy;   /* a signal handler may come while it is made */
+    unsigned first; /* of the frames; LAST_FRAMES: none */
+    uintptr_t high;
+    struct tp_unwind frames[LAST_FRAMES], inner[LAST_FRAMES];
+};
+
+/* What a walk adds to. */
+struct walk {
+    uintptr_t *addresses;
+    unsigned count, depth;
+    bool python; /* to the interpreter's loop */
+    bool at_loop;
+    uint64_t hash;
+};
+
+/* Return: false: the walk ends before this frame. */
+static inline bool add(struct walk *w, uintptr_t pc)
+{
+    if (w->python && tp_python_runs_at(pc)) {
+        w->at_loop = true;
+        return false;
     }
-    *ret_hash = hash * UINT64_C(0xbf58476d1ce4e5b9);
-    return n;
+    if (pc < PAGE)
+        return false;
+    /* products that do not wait for each other */
+    unsigned __int128 product =
+        (unsigned __int128)(pc ^ UINT64_C(0x9e3779b97f4a7c15)) *
+        (w->count * UINT64_C(0xbf58476d1ce4e5b9) + UINT64_C(0xd6e8feb86659fd93));
+    w->hash += (uint64_t)product ^ (uint64_t)(product >> 64);
+    w->addresses[w->count++] = pc;
+    return w->count < w->depth;
+}
+
+/* Whether the last walk's next frame follows still. */
+static inline bool still(const struct tp_unwind *next)
+{
+    return tp_unwind_word(next->sp - sizeof(next->sp)) == next->pc &&
+           (!next->bp_at ||
+            (next->bp_at != TP_UNWIND_FURTHER && tp_unwind_word(next->bp_at) == next->bp));
+}
+
+/* From frame @i of the last walk on. Return: false: the walk is over. */
+static inline bool follow(struct walk *w, struct last_walk *last, unsigned i, struct tp_unwind *at)
+{
+    bool goes_on = true;
+
+    while (goes_on && i + 1 < LAST_FRAMES && still(&last->frames[i + 1]))
+        goes_on = add(w, last->frames[++i].pc);
+    *at = last->frames[i];
+    return goes_on;
+}
+
+static void step_on(struct walk *w, struct tp_unwind *at, uintptr_t high)
+{
+    while (tp_unwind_step(at, high) && add(w, at->pc))
+        ;
+}
+
+/* The frames that were new go before those that were not. */
+static void keep(struct last_walk *last, unsigned known, unsigned count)
+{
+    last->first = LAST_FRAMES;
+    if (known < count)
+        return;
+    last->first = known - count;
+    for (unsigned i = 0; i < count; i++)
+        last->frames[last->first + i] = last->inner[i];
+}
+
+static inline void walk_again(struct walk *w, struct tp_unwind at, uintptr_t high,
+                              struct last_walk *last)
+{
+    unsigned known = last->high == high ? last->first : LAST_FRAMES, count = 0;
+    bool goes_on = add(w, at.pc);
+
+    last->high = high;
+    for (;;) {
+        while (known < LAST_FRAMES && last->frames[known].sp < at.sp)
+            known++;
+        struct tp_unwind *then = &last->frames[known];
+        if (known < LAST_FRAMES && then->sp == at.sp && then->pc == at.pc && then->bp == at.bp) {
+            then->bp_at = at.bp_at; /* the way that has led here now */
+            break;
+        }
+        last->inner[count++] = at;
+        if (!goes_on || !tp_unwind_step(&at, high)) {
+            keep(last, LAST_FRAMES, count);
+            return;
+        }
+        goes_on = add(w, at.pc);
+    }
+    if (goes_on && follow(w, last, known, &at) && tp_unwind_step(&at, high)) {
+        /* it goes another way now, or further */
+        if (add(w, at.pc))
+            step_on(w, &at, high);
+        last->first = LAST_FRAMES;
+    } else if (count || known != last->first) {
+        keep(last, known, count);
+    }
+}
+
+/* Return addresses from @frame on, innermost first. */
+static inline void walk(struct walk *w, const uintptr_t *frame, uintptr_t high,
+                        struct last_walk *last)
+{
+    struct tp_unwind at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .bp = frame[0]};
+
+    if (last && !last->busy) {
+        last->busy = 1;
+        atomic_signal_fence(memory_order_seq_cst);
+        walk_again(w, at, high, last);
+        atomic_signal_fence(memory_order_seq_cst);
+        last->busy = 0;
+    } else if (add(w, at.pc)) {
+        step_on(w, &at, high);
+    }
 }
 
 #if defined(__x86_64__)
@@ -130,47 +236,86 @@ static unsigned cut(const uintptr_t *addresses, unsigned count)
     return kept;
 }
 
-static __attribute__((noinline)) uint32_t make_id(const uintptr_t *addresses, unsigned count)
-{
-    uint32_t ids[TP_STACK_FRAMES_MAX];
+/* A stack in parts: native frames, and outside of them those of Python. */
+struct stack {
+    uintptr_t native[TP_STACK_FRAMES_MAX];
+    struct tp_python_frame python[TP_STACK_FRAMES_MAX];
+    unsigned native_count, python_count;
+    bool is_gapless; /* the interpreter is the caller of the last native one */
+};
 
-    count = cut(addresses, count);
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t address = addresses[i];
+/* Between the last native frame that is known and the interpreter. */
+#define GAP "(native functions left out)"
+
+static __attribute__((noinline)) uint32_t make_id(const struct stack *stack)
+{
+    uint32_t ids[2 * TP_STACK_FRAMES_MAX + 1];
+    unsigned n = stack->native_count ? cut(stack->native, stack->native_count) : 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t address = stack->native[i];
         ids[i] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
         if (ids[i] < TP_NAME_FIRST)
             return ids[i];
     }
-    return tp_intern(TP_NAME_STACK, ids, count * sizeof(*ids));
+    if (stack->python_count && (!stack->is_gapless || n < stack->native_count)) {
+        ids[n] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
+        n++;
+    }
+    for (unsigned i = 0; i < stack->python_count; i++, n++) {
+        ids[n] = tp_python_frame_id(&stack->python[i]);
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
+    }
+    return tp_intern(TP_NAME_STACK, ids, n * sizeof(*ids));
 }
 
-/* A line is one word, an id and what is left of a hash: whatever a signal handler puts there, the
- * two belong together. */
-static _Atomic uint64_t *line_of(struct tp_thread *t, uint64_t hash)
+/* What a thread keeps of stacks. A line is one word, an id and what is left of a hash: whatever a
+ * signal handler puts there, the two belong together. */
+struct tp_thread_stacks {
+    _Atomic uint64_t lines[CACHE_LINES];
+    struct last_walk last;
+};
+
+static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
 {
-    if (tp_unlikely(!t->stacks))
-        t->stacks = tp_os_map(CACHE_LINES * sizeof(*t->stacks));
-    return t->stacks ? &t->stacks[hash >> 54] : NULL;
+    if (tp_unlikely(!t->stacks)) {
+        t->stacks = tp_os_map(sizeof(*t->stacks));
+        if (t->stacks)
+            t->stacks->last.first = LAST_FRAMES;
+    }
+    return t->stacks;
 }
 
-_Static_assert(CACHE_LINES == 1u << (64 - 54), "lines by the hash's highest bits");
+#define LINE_SHIFT 54
+
+_Static_assert(CACHE_LINES == 1u << (64 - LINE_SHIFT), "lines by the hash's highest bits");
 
 uint32_t tp_stack_id(const void *frame, unsigned depth)
 {
-    uintptr_t addresses[TP_STACK_FRAMES_MAX], here = (uintptr_t)frame;
-    struct tp_thread *t = tp_tls.thread;
-    uint64_t hash;
+    struct tp_thread_stacks *stacks = stacks_of(tp_tls.thread);
+    uintptr_t here = (uintptr_t)frame;
+    struct stack stack;
+    struct walk w = {.addresses = stack.native, .depth = depth};
 
     if (tp_unlikely(here < tp_tls.stack_low || here >= tp_tls.stack_high) && !find_bounds(here))
-        depth = 1; /* this frame is there, whatever it is on */
-    unsigned count = walk(frame, tp_tls.stack_high, addresses, depth, &hash);
-    if (!count)
+        w.depth = 1; /* this frame is there, whatever it is on */
+    stack.python_count = tp_python_frames(stack.python, depth, &w.hash);
+    w.python = stack.python_count > 0;
+    walk(&w, frame, tp_tls.stack_high, w.depth > 1 && stacks ? &stacks->last : NULL);
+    stack.native_count = w.count;
+    if (!stack.native_count && !stack.python_count)
         return TP_NAME_NONE;
-    _Atomic uint64_t *line = line_of(t, hash);
+    stack.is_gapless = w.at_loop;
+    uint64_t hash = (w.hash ^ w.at_loop) * UINT64_C(0xbf58476d1ce4e5b9);
+    hash ^= hash >> 32;
+    _Atomic uint64_t *line = stacks ? &stacks->lines[hash >> LINE_SHIFT] : NULL;
     uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;
     if (tp_likely(seen && (seen & ~ID_MASK) == (hash & ~ID_MASK)))
         return (uint32_t)(seen & ID_MASK);
-    uint32_t id = make_id(addresses, count);
+    uint32_t id = make_id(&stack);
     if (line && id >= TP_NAME_FIRST)
         atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
     return id;

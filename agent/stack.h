@@ -3,25 +3,26 @@
 #define TP_AGENT_STACK_H
 
 /*
- * Native call stacks by frame pointers, as ids of names. The chain is followed only inside of the
- * calling thread's own stack, so a frame pointer that is none ends it and never faults; where a
- * stack is met for the first time, the instruction before each return address must be a call, or
- * the stack is cut there. Functions built without frame pointers are left out, or end the chain.
+ * Call stacks, as ids of names: native frames (unwind.h), and outside of them, from the
+ * interpreter's loop on, those of Python. Only the calling thread's own stack is read, so what is
+ * wrongly unwound ends the stack and never faults; where a stack is met for the first time, the
+ * instruction before each return address must be a call, or the stack is cut there.
  */
 
 #include <stdint.h>
 
 #define TP_STACK_FRAMES_MAX 64u
 
-/** tp_stack_start - what is known of the first thread's stack. Context: start. */
-void tp_stack_start(void);
+/** tp_stack_start - what is known of the first thread's stack and of Python. Context: start.
+ * Return: NULL, or what stacks will lack. */
+const char *tp_stack_start(void);
 
 /**
  * tp_stack_id - the id of the stack of who called the function whose frame @frame is
  * @frame: __builtin_frame_address(0) of one of our functions that the program has called
- * @depth: frames at most
+ * @depth: frames at most, of each of the two
  *
- * The calling thread has its control block and the process its names. At most 2.5 KiB of stack;
+ * The calling thread has its control block and the process its names. At most 5 KiB of stack;
  * system calls where a stack is new to the thread. Context: hook. Return: id of a name of kind
  * TP_NAME_STACK, or one that says why there is none; TP_NAME_NONE where nothing is known.
  */

@@ -5,6 +5,7 @@
 #include "base/os.h"
 #include "capture.h"
 #include "drain.h"
+#include "losses.h"
 #include "recording.h"
 
 __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -64,7 +65,9 @@ static int claim_ring(struct tp_live *live)
     }
     bool first = !atomic_load(&live->ring_count);
     uint32_t times = tp_agent.config.alloc.choice == TP_ALLOC_ALL ? BURST : 1;
-    return tp_recording_make_ring(live, TP_OS_NO_DIR, times * (first ? FIRST_SLOTS : OWN_SLOTS));
+    uint32_t slots = times * (first ? FIRST_SLOTS : OWN_SLOTS);
+    int entry = tp_recording_make_ring(live, TP_OS_NO_DIR, slots, TP_RING_SLOTS_MIN);
+    return entry < 0 ? tp_recording_make_memory_ring(live, slots) : entry;
 }
 
 void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t entry)
@@ -79,7 +82,7 @@ void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t ent
     t->mask = e->slot_count - 1;
     t->wake_at = 0;
     t->limit = t->cursor + e->slot_count / 2;
-    t->slots = (uint64_t *)((char *)ring + TP_RING_HEADER_BYTES);
+    t->slots = e->slots;
     atomic_store_explicit(&e->state, TP_RING_USED, memory_order_release);
 }
 
@@ -92,7 +95,8 @@ void tp_threads_make_careful(struct tp_live *live)
 
 static struct tp_thread *no_ring(struct tp_live *live)
 {
-    atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
+    tp_loss_raise(live, TP_LOSS_NO_RING,
+                  1 + atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed));
     return NULL;
 }
 

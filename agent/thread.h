@@ -27,6 +27,8 @@ struct tp_name_cache {
     const struct tp_name_record *_Atomic record; /* NULL: empty */
 };
 
+struct tp_thread_stacks;
+
 struct tp_thread {
     uint64_t *slots; /* of the current ring; NULL = go the slow way */
     uint64_t mask;
@@ -61,7 +63,7 @@ struct tp_thread {
     struct tp_name_cache *names;
     /* stacks seen before (stack.h): stays when the block is taken back, since ids are the
      * process's; NULL: not made yet */
-    _Atomic uint64_t *stacks;
+    struct tp_thread_stacks *stacks;
 } __attribute__((aligned(64)));
 
 /** tp_thread_is_unwanted - whether the innermost range of @class_ was left out by the capture

@@ -59,6 +59,9 @@ int tp_os_free_space(int fd, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes
 
 /** tp_os_map - anonymous private memory, zeroed. Return: NULL on failure. */
 void *tp_os_map(size_t size);
+/** tp_os_map_shared - the same, but shared with children that are forked. Return: NULL on failure.
+ */
+void *tp_os_map_shared(size_t size);
 /** tp_os_map_file - shared mapping of a file; populated when asked. Return: NULL on failure. */
 void *tp_os_map_file(int fd, size_t size, bool populate);
 void *tp_os_remap(void *memory, size_t old_size,

@@ -259,6 +259,12 @@ void *tp_os_map(size_t size)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
 }
 
+void *tp_os_map_shared(size_t size)
+{
+    return mapped(
+        CALL(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+}
+
 void *tp_os_map_file(int fd, size_t size, bool populate)
 {
     void *memory = mapped(CALL(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));

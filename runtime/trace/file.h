@@ -31,6 +31,10 @@ struct tp_file_header {
 void tp_file_header_write(uint8_t bytes[64], const char magic[8], const uint8_t uuid[16],
                           uint32_t number);
 
+/** tp_names_header_write - the first 64 bytes of a header as losses.h has it, the rest of which is
+ * zero */
+void tp_names_header_write(uint8_t bytes[64], const uint8_t uuid[16]);
+
 /** tp_file_header_read - check magic, checksum, major version. Return: 0, -TP_ETRUNCATED,
  * -TP_EFOREIGN, -TP_EVERSION, -TP_ECORRUPT. */
 int tp_file_header_read(struct tp_file_header *header, const void *bytes, uint64_t size,

@@ -4,19 +4,31 @@
 #include <string.h>
 
 #include "trace/block_header.h"
+#include "trace/losses.h"
 #include "trace/wire.h"
 
-void tp_file_header_write(uint8_t bytes[64], const char magic[8], const uint8_t uuid[16],
-                          uint32_t number)
+static void write_header(uint8_t bytes[64], const char magic[8], uint16_t size,
+                         const uint8_t uuid[16], uint32_t number)
 {
     memset(bytes, 0, TP_FILE_HEADER_BYTES);
     memcpy(bytes, magic, 8);
     tp_wire_store_u16(bytes + 8, TP_FORMAT_MAJOR);
     tp_wire_store_u16(bytes + 10, TP_FORMAT_MINOR);
-    tp_wire_store_u16(bytes + 12, TP_FILE_HEADER_BYTES);
+    tp_wire_store_u16(bytes + 12, size);
     memcpy(bytes + 16, uuid, 16);
     tp_wire_store_u32(bytes + 32, number);
     tp_wire_store_u32(bytes + 60, tp_block_checksum(bytes, 60));
+}
+
+void tp_file_header_write(uint8_t bytes[64], const char magic[8], const uint8_t uuid[16],
+                          uint32_t number)
+{
+    write_header(bytes, magic, TP_FILE_HEADER_BYTES, uuid, number);
+}
+
+void tp_names_header_write(uint8_t bytes[64], const uint8_t uuid[16])
+{
+    write_header(bytes, TP_NAMES_MAGIC, TP_NAMES_HEADER_BYTES, uuid, 0);
 }
 
 size_t tp_index_size(uint32_t count)

@@ -58,8 +58,8 @@ def threads_in_sequence():
             f"# 10,000 threads: {seen} of {calls} records, {dropped} dropped and counted; memory"
             f" {early[0]} KiB after 5,000, {late[0]} KiB at the end; agent's mappings {late[2]}"
         )
-        assert late[0] - early[0] < 2 << 10, (early, late)
-        assert late[2] - early[2] < 400, (early, late)
+        assert late[0] - early[0] < 1 << 10, (early, late)
+        assert late[2] - early[2] < 200, (early, late)
         tap.equal(dropped, 0, "dropped")
         tap.equal(len(process["threads"]), 10000, "threads")
 

@@ -227,6 +227,28 @@ def foreign_folders_are_refused():
         tap.equal(os.listdir(out + "/real"), [], "that folder")
 
 
+def refusal_is_said_once():
+    """By the first process that would record; its descendants are told."""
+    if os.getuid():
+        raise tap.Skip("only root can make another user's folder")
+    die = os.path.join(os.environ["WORKLOADS"], "die")
+    jobs = (
+        ({"TPAGENT_PROGRAMS": "*"}, ["bash", "-c", f"{die} return 3; {die} fork 3; {die} spawn 3"]),
+        ({}, [die, "fork", "3"]),
+        ({}, [die, "spawn", "3"]),
+        ({}, [die, "exec", "3"]),
+    )
+    for variables, command in jobs:
+        with tap.folder() as out:
+            os.mkdir(os.path.join(out, "real"))
+            os.chown(os.path.join(out, "real"), 65534, 65534)
+            environment = tap.recorded_environment(out, TPAGENT_RUN_DIR=out + "/real")
+            done = tap.run(command, dict(environment, **variables))
+            tap.equal((done.returncode, done.stdout), (0, b""), "the program")
+            (line,) = done.stderr.decode().splitlines()
+            assert line.endswith(f"{out}/real: belongs to another user"), line
+
+
 def main():
     t = tap.Tap()
     t.check(
@@ -277,6 +299,7 @@ def main():
     t.check("a run that cannot be joined is told once", told_once_in_a_run)
     t.check("modes are 0700 and 0600 whatever the umask", modes_under_every_umask)
     t.check("a link or another user's folder is not joined", foreign_folders_are_refused)
+    t.check("that it is not is said once", refusal_is_said_once)
     t.check(
         "an unknown source gives one line with the nearest",
         one_line,

@@ -31,8 +31,8 @@ class Tap:
         except Exception:
             self.failed += 1
             print(f"not ok {self.count} - {name}")
-            for line in traceback.format_exc().splitlines():
-                print(f"# {line}")
+            # on stderr: of a TAP program's stdout meson shows nothing
+            print(f"{name}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
         sys.stdout.flush()
 
     def end(self):

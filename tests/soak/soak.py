@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
@@ -68,32 +69,49 @@ class Job:
         self.log.close()
 
 
+def read_one(path, totals):
+    done = tpreport("info", "--format", "json", path)
+    if done.returncode == 1 and b"no recording" in done.stderr:
+        return  # killed before it was one
+    assert done.returncode in (0, 3), done
+    for process in json.loads(done.stdout)["processes"]:
+        for key in ("damaged_blocks", "damaged_bytes", "missing_slots", "unreadable_files"):
+            tap.equal(process[key], 0, f"{key} of {path}: {process}")
+        totals["processes"] += 1
+        totals["died"] += process["state"] == "died"
+        totals["records"] += process["records"]
+        totals["dropped"] += process["lost_records"] + process["dropped_records"]
+        totals["in memory"] += process["memory_slots"]
+    done = tpreport("check", path)
+    assert done.returncode in (0, 3), done.stdout.decode()[:1500]
+    if done.returncode == 3:
+        assert b"intact, but something was lost" in done.stdout, done.stdout.decode()[:1500]
+    done = tpreport("recover", path)
+    if b"No space left" not in done.stderr:
+        tap.equal((done.returncode, done.stderr), (0, b""), done.stdout)
+    totals["recordings"] += 1
+
+
+def keep(path):
+    """A copy elsewhere, to look for the reason: the small disk goes. Return: where."""
+    place = os.path.join(tempfile.mkdtemp(prefix="tpagent-soak-"), os.path.basename(path))
+    shutil.copytree(path, place, symlinks=True)
+    return place
+
+
 def read_all(folder, totals):
     """Every recording of a job; then it goes, as a user would clear up."""
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
         if not name.startswith("tpagent-"):
             continue
-        done = tpreport("info", "--format", "json", path)
-        if done.returncode == 1 and b"no recording" in done.stderr:
-            continue  # killed before it was one
-        assert done.returncode in (0, 3), done
-        for process in json.loads(done.stdout)["processes"]:
-            for key in ("damaged_blocks", "damaged_bytes", "missing_slots", "unreadable_files"):
-                tap.equal(process[key], 0, f"{key} of {path}")
-            totals["processes"] += 1
-            totals["died"] += process["state"] == "died"
-            totals["records"] += process["records"]
-            totals["dropped"] += process["lost_records"] + process["dropped_records"]
-        done = tpreport("check", path)
-        assert done.returncode in (0, 3), done.stdout.decode()[:1500]
-        if done.returncode == 3:
-            assert b"intact, but something was lost" in done.stdout, done.stdout.decode()[:1500]
-        done = tpreport("recover", path)
-        if b"No space left" not in done.stderr:
-            tap.equal((done.returncode, done.stderr), (0, b""), done.stdout)
-        totals["recordings"] += 1
-        shutil.rmtree(path)
+        try:
+            read_one(path, totals)
+        except Exception:
+            print("# kept in", keep(path))
+            raise
+        if os.path.isdir(path):
+            shutil.rmtree(path)
 
 
 def flat(lines):
@@ -111,7 +129,9 @@ def soak(top):
     seed = int(os.environ.get("TEST_SEED", time.time_ns() % 1000000))
     draw = random.Random(seed)
     print(f"# TEST_SEED={seed}, {SECONDS} s, {PROCESSES} processes")
-    totals = dict.fromkeys(("recordings", "processes", "died", "records", "dropped"), 0)
+    totals = dict.fromkeys(
+        ("recordings", "processes", "died", "records", "dropped", "in memory"), 0
+    )
     until = time.monotonic() + SECONDS
     jobs = [Job(number, top, draw) for number in range(PROCESSES)]
     killed = 0

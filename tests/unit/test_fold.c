@@ -12,7 +12,7 @@
 #define RECORDS 8192u
 
 static struct tp_fold *fold;
-static char no_names[64];
+static char no_names[64] = {[12] = 64};
 static _Atomic uint64_t names_used = TP_FILE_HEADER_BYTES;
 static uint64_t slots[RECORDS * 2 * TP_SLOT_WORDS];
 static struct tp_block block;

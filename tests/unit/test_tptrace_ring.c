@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,8 @@ START_TEST(a_ring_in_use_gives_what_is_still_valid)
 
     make_ring(&live);
     ck_assert_int_eq(pthread_create(&live.thread, NULL, use_ring, &live), 0);
+    while (!atomic_load(&live.header->head))
+        sched_yield();
     for (int i = 0; i < 4000; i++) {
         struct tptrace_ring ring;
         struct tp_diag diag;

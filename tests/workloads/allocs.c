@@ -7,6 +7,7 @@
  *     allocs threads N       two threads: one allocates N blocks, the other frees them
  *     allocs mix N SEED      N blocks of 16 to 65,536 bytes, replaced at random
  *     allocs fork N          the same leak, in a child too
+ *     allocs forked N        and in a child without a range
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -130,7 +131,13 @@ int main(int argc, char **argv)
         threads(count);
     else if (!strcmp(argv[1], "mix"))
         mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
-    else if (!strcmp(argv[1], "fork")) {
+    else if (!strcmp(argv[1], "forked")) {
+        pid_t child = fork();
+        leak(count);
+        if (!child)
+            _exit(0);
+        waitpid(child, NULL, 0);
+    } else if (!strcmp(argv[1], "fork")) {
         pid_t child = fork();
         if (!child)
             tpagent_begin("child"); /* the child's recording begins with it */

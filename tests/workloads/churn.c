@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * churn sequence THREADS RANGES: one thread after the other, each of which makes RANGES ranges
+ * churn sequence THREADS RANGES: one thread after the other, each of which makes RANGES ranges; it
+ *     rests before it looks at its memory, so that what waits for the agent's drain is not in it
  * churn together THREADS RANGES: all at once
  * churn names NAMES: so many ranges of different names
  * Prints the calls that were made, then its memory half-way (of names: after a tenth) and at the
@@ -8,8 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tpagent.h"
+
+#define REST_NS 100000000
+#define CALM_RESTS 25
+#define RESTS_MAX 300
 
 static long range_count;
 static pthread_barrier_t barrier;
@@ -56,17 +62,34 @@ static void print_memory(void)
     printf("%ld %ld %ld\n", value_of("RssAnon:"), value_of("VmSize:"), count_mappings());
 }
 
+/* Until the mappings have been the same for a while, or half a minute is over. */
+static void rest(void)
+{
+    long before = -1;
+    int calm = 0;
+
+    for (int i = 0; i < RESTS_MAX && calm < CALM_RESTS; i++) {
+        long now = count_mappings();
+        calm = now == before ? calm + 1 : 0;
+        before = now;
+        nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+    }
+}
+
 static void one_by_one(long count)
 {
     pthread_t thread;
 
     for (long i = 0; i < count; i++) {
-        if (i == count / 2)
+        if (i == count / 2) {
+            rest();
             print_memory();
+        }
         if (pthread_create(&thread, NULL, work, NULL))
             exit(3);
         pthread_join(thread, NULL);
     }
+    rest();
 }
 
 static void all_at_once(long count)

@@ -2,7 +2,8 @@
 /*
  * An allocation is recorded after the allocator has made it, a free before the allocator has it
  * back: so in the order of time an address never is allocated twice. Allocations alone make no
- * recording: in a process of which nothing else is recorded they are left out.
+ * recording: in a process of which nothing else is recorded they are left out, but for a forked
+ * child that makes many.
  */
 #include "source/malloc/profile.h"
 
@@ -15,6 +16,10 @@
 #define USUAL_PERIOD (UINT64_C(256) << 10)
 #define WATCHED_USUAL (128u << 10)
 #define WATCHED_MANY (1u << 20)
+
+/* From so many on a forked child is more than a step to another program. */
+#define CHILD_ALLOCATIONS 1000u
+#define CHILD_SAMPLES 4u
 
 struct tp_watched tp_watched;
 
@@ -30,7 +35,10 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
         return TP_MALLOC_COUNT;
     profile.depth =
         config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
-    tp_stack_start();
+    if (profile.depth) {
+        const char *lack = tp_stack_start();
+        *ret_why = lack ? lack : *ret_why;
+    }
     if (config->alloc.choice == TP_ALLOC_ALL)
         return TP_MALLOC_ALL;
     profile.period =
@@ -49,16 +57,26 @@ void tp_profile_fork_child(void)
     tp_tls.sample_left = 0;
 }
 
+/* A child of a recorded process, forked and of which nothing is recorded yet. */
+static __attribute__((noinline)) bool is_busy_child(struct tp_live *live)
+{
+    uint32_t enough = profile.period ? CHILD_SAMPLES : CHILD_ALLOCATIONS;
+
+    return tp_agent.armed_pid && tp_agent.config.follow &&
+           atomic_fetch_add_explicit(&live->unrecorded_allocations, 1, memory_order_relaxed) >=
+               enough;
+}
+
 /* This thread's ring, or a recording in which it may get one. */
 static inline bool may_record(void)
 {
     const struct tp_thread *t = tp_tls.thread;
-    const struct tp_live *live = tp_agent.live;
+    struct tp_live *live = tp_agent.live;
 
     if (tp_likely(t && t->slots))
         return tp_likely(!atomic_load_explicit(&t->careful, memory_order_relaxed)) ||
                tp_recording();
-    return live && live->pid && tp_recording() && tp_thread_attach();
+    return live && tp_recording() && (live->pid || is_busy_child(live)) && tp_thread_attach();
 }
 
 /* Whether this allocation is the one that the draw meant; the next one is drawn. */

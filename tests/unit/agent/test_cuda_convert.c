@@ -9,6 +9,7 @@
 #include "host.h"
 #include "record.h"
 #include "source/cuda/cuda.h"
+#include "trace/losses.h"
 
 struct tp_cuda tp_cuda;
 
@@ -172,7 +173,7 @@ static uint64_t column(const uint64_t *record, const char *name)
 static const char *name_of(uint64_t id)
 {
     static char text[512];
-    size_t size, at = 64;
+    size_t size, at = TP_NAMES_HEADER_BYTES;
     char *bytes = host_read("names.tpn", &size);
 
     while (at + sizeof(struct tp_name_record) <= size) {

@@ -250,7 +250,7 @@ static void offer_ring(uint32_t slots)
 {
     struct tp_live *live = tp_agent.live;
     struct tp_thread *t = tp_tls.thread;
-    int next = tp_recording_make_ring(live, TP_OS_NO_DIR, slots);
+    int next = tp_recording_make_ring(live, TP_OS_NO_DIR, slots, slots);
 
     ck_assert_int_ge(next, 0);
     live->rings[t->entry].successor = (uint32_t)next + 1;

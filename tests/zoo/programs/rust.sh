@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # package: rustc gcc
-# needs: rustc gcc
+# needs: /usr/bin/rustc gcc
 # records: rustc work
 cat >work.rs <<'END'
 use std::collections::HashMap;
@@ -25,4 +25,5 @@ fn main() {
     std::process::exit(4);
 }
 END
-rustc -O -o work work.rs && ./work; echo "$?"
+/usr/bin/rustc -O -o work work.rs || exit 1 # not rustup's, which looks for a toolchain in HOME
+./work; echo "$?"

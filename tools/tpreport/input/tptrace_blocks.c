@@ -17,6 +17,7 @@ void tptrace_blocks_begin(struct tptrace_blocks *blocks, struct tptrace_process 
     for (size_t i = 0; i < process->tracks.count; i++) {
         process->tracks.items[i]->join = (struct tptrace_join){0};
         process->tracks.items[i]->last_ticks = 0;
+        process->tracks.items[i]->gap_in_memory = 0;
     }
 }
 
@@ -137,20 +138,39 @@ static int scan_segment(struct tptrace_blocks *blocks)
 /* What was before a track's first slots was deleted to stay under a limit. */
 static bool may_begin_late(const struct tptrace_process *p)
 {
-    return p->meta.eviction_count || p->summary.is_used;
+    return tptrace_process_evicted(p) || p->summary.is_used;
 }
 
-static void note_gap(struct tptrace_blocks *blocks, const struct tptrace_track *track,
-                     uint64_t from, uint64_t slots)
+/* Slots that came when the recording might not grow any more: in no block, and told as dropped. */
+static uint64_t count_discarded(const struct tptrace_process *p)
 {
+    const char *reason = tptrace_loss_reason(TP_LOSS_DISCARDED);
+    uint64_t told = 0;
+
+    for (size_t i = 0; i < p->meta.drop_count; i++)
+        if (p->meta.drops[i].reason && !strcmp(p->meta.drops[i].reason, reason))
+            told += p->meta.drops[i].count;
+    return told + p->losses.untold[TP_LOSS_DISCARDED];
+}
+
+/* Slots that are not there, from @from on. */
+static void note_gap(struct tptrace_blocks *blocks, struct tptrace_track *track, uint64_t from,
+                     uint64_t slots)
+{
+    struct tptrace_process *p = blocks->process;
     struct tp_diag diag;
 
-    if (!blocks->verify || !slots || (!from && may_begin_late(blocks->process)))
+    uint64_t in_memory = tptrace_losses_in_memory(&p->losses, track, from, slots);
+    p->totals.memory_slots += in_memory;
+    if (from)
+        track->gap_in_memory += in_memory;
+    if (!blocks->verify || in_memory == slots || (!from && may_begin_late(p)) ||
+        count_discarded(p))
         return;
     tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
                  "track %u: slots %llu to %llu are missing", track->number,
                  (unsigned long long)from, (unsigned long long)(from + slots - 1));
-    tptrace_trouble(blocks->process, &diag, blocks->process->dir);
+    tptrace_trouble(p, &diag, p->dir);
 }
 
 static void count_piece(struct tptrace_blocks *blocks, const struct tptrace_piece *piece)
@@ -158,7 +178,8 @@ static void count_piece(struct tptrace_blocks *blocks, const struct tptrace_piec
     struct tptrace_process *p = blocks->process;
     struct tptrace_track *track = piece->track;
 
-    note_gap(blocks, track, piece->first_slot - piece->gap, piece->gap);
+    if (piece->gap)
+        note_gap(blocks, track, piece->first_slot - piece->gap, piece->gap);
     if (piece->segment == TPTRACE_RING)
         p->totals.ring_slots += piece->slots;
     else
@@ -174,25 +195,42 @@ static void count_missing(struct tptrace_blocks *blocks, struct tptrace_track *t
 {
     struct tptrace_process *p = blocks->process;
     const struct tptrace_meta_total *said = tptrace_meta_find_total(&p->meta, track->number);
+    uint64_t end = tptrace_losses_memory_end(&p->losses, track);
     struct tptrace_totals *totals = &p->totals;
     struct tptrace_join *join = &track->join;
 
     if (said && said->dropped > track->dropped)
         track->dropped = said->dropped;
-    if (said && !join->next && may_begin_late(p) && said->slots < TPTRACE_SLOT_MAX) {
-        join->first_gap = said->slots; /* nothing of it is left */
-    } else if (said && said->slots > join->next && said->slots < TPTRACE_SLOT_MAX) {
-        note_gap(blocks, track, join->next, said->slots - join->next);
-        join->gap_slots += said->slots - join->next;
+    if (said && said->slots > end && said->slots < TPTRACE_SLOT_MAX)
+        end = said->slots;
+    if (end > join->next) {
+        note_gap(blocks, track, join->next, end - join->next);
+        if (join->next)
+            join->gap_slots += end - join->next;
+        else
+            join->first_gap = end; /* nothing of it is left */
         join->gaps++;
     }
+    uint64_t first_gap =
+        join->first_gap - tptrace_losses_in_memory(&p->losses, track, 0, join->first_gap);
     if (may_begin_late(p))
-        totals->evicted_slots += join->first_gap;
+        totals->evicted_slots += first_gap;
     else
-        totals->missing_slots += join->first_gap;
-    totals->missing_slots += join->gap_slots;
+        totals->missing_slots += first_gap;
+    totals->missing_slots += join->gap_slots - track->gap_in_memory;
     totals->gaps += join->gaps;
     totals->double_slots += join->double_slots;
+}
+
+/* All tracks have been read: of evictions and of what was discarded the process knows all. */
+static void settle_losses(struct tptrace_process *p)
+{
+    struct tptrace_totals *totals = &p->totals;
+    uint64_t discarded = count_discarded(p);
+
+    if (p->losses.counts[TP_LOSS_EVICTED_SLOTS] > totals->evicted_slots)
+        totals->evicted_slots = p->losses.counts[TP_LOSS_EVICTED_SLOTS];
+    totals->missing_slots -= discarded < totals->missing_slots ? discarded : totals->missing_slots;
 }
 
 /* Make the next pieces ready. Return: 1 when there may be some, 0 at the end, negative. */
@@ -215,6 +253,8 @@ static int make_ready(struct tptrace_blocks *blocks)
         error = tptrace_join_end(&track->join, &track->rings, &blocks->ready);
         if (!error)
             count_missing(blocks, track);
+        if (!error && blocks->track == p->tracks.count)
+            settle_losses(p);
     } else {
         return 0;
     }

@@ -202,6 +202,31 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     }
 }
 
+/* What the process could not tell itself. */
+static void untold_lines(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_process *p = &member->process;
+    const struct tptrace_losses *losses = &p->losses;
+
+    for (unsigned i = 0; i < TP_LOSS_END; i++) {
+        if (!losses->untold[i] || !begin_member(head, member))
+            continue;
+        tp_buffer_format(head->out, "%llu records dropped: %s\n",
+                         (unsigned long long)losses->untold[i], tptrace_loss_reason(i));
+    }
+    count_line(head, member, p->totals.memory_slots,
+               p->state == TPTRACE_RUNNING
+                   ? "slots are in rings in memory, no files: nobody else can read them yet"
+                   : "slots were in rings in memory, no files, and went with the process");
+    count_line(head, member, losses->counts[TP_LOSS_LINES],
+               "lines of meta.jsonl found no room: names of threads may be missing");
+    if (losses->counts[TP_LOSS_ERROR] && p->state != TPTRACE_ENDED && begin_member(head, member)) {
+        tp_buffer_format(head->out, "its last blocks could not be written: %s",
+                         tp_error_text(-(int)losses->counts[TP_LOSS_ERROR]));
+        end(head);
+    }
+}
+
 static bool evicted_for_space(const struct tptrace_meta *meta)
 {
     for (size_t i = 0; i < meta->eviction_count; i++)
@@ -265,6 +290,7 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
 
     count_line(head, member, t->lost_records, "records lost: they found no room");
     drop_lines(head, member);
+    untold_lines(head, member);
     evicted_line(head, member);
     summary_lines(head, member);
     count_line(head, member, t->missing_slots, "slots missing");
@@ -408,11 +434,13 @@ static void source_lines(struct head *head, size_t index)
     for (size_t i = 0; i < meta->source_count; i++) {
         const struct tptrace_meta_source *source = &meta->sources[i];
         const char *why = source->why ? source->why : "";
-        if (!source->state || strcmp(source->state, "failed") != 0 ||
-            is_repeated(head->run, index, source->name, why) || !begin(head))
+        bool failed = source->state && !strcmp(source->state, "failed");
+        /* what is not seen of allocations changes their numbers */
+        bool lacks = source->name && !strcmp(source->name, "malloc") && *why;
+        if ((!failed && !lacks) || is_repeated(head->run, index, source->name, why) || !begin(head))
             continue;
-        tp_buffer_format(head->out, "source %.64s did not start%s%.300s", source->name,
-                         *why ? ": " : "", why);
+        tp_buffer_format(head->out, "source %.64s%s%s%.300s", source->name,
+                         failed ? " did not start" : "", *why ? ": " : "", why);
         end(head);
     }
     for (size_t i = 0; i < meta->note_count; i++) {
@@ -531,6 +559,7 @@ static void put_totals(struct tp_buffer *out, const struct tptrace_member *membe
     put_count(out, "dropped_records", t->dropped_elsewhere);
     put_count(out, "evicted_slots", t->evicted_slots);
     put_count(out, "missing_slots", t->missing_slots);
+    put_count(out, "memory_slots", t->memory_slots);
     put_count(out, "damaged_blocks", t->damaged_blocks);
     put_count(out, "damaged_bytes", t->damaged_bytes);
     put_count(out, "unreadable_files", t->unreadable_files);

@@ -112,6 +112,7 @@ static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring,
     int error = tptrace_process_find_track(p, ring->track, &piece.track);
     if (error)
         return error;
+    piece.track->has_ring = true;
     if (!piece.track->tid)
         piece.track->tid = ring->tid;
     if (ring->dropped > piece.track->dropped)
@@ -420,6 +421,8 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     p->read_ns = now_ns();
     int error = read_rings(p);
     if (!error)
+        error = tptrace_memory_rings_read(p);
+    if (!error)
         error = list_segments(p);
     if (error)
         return error;
@@ -433,6 +436,7 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
         if (!p->meta.drops[i].has_track)
             p->totals.dropped_elsewhere += p->meta.drops[i].count;
     }
+    tptrace_losses_read(p);
     /* What the end line tells of must be there, even where every segment is gone. */
     for (size_t i = 0; i < p->meta.total_count && error >= 0; i++) {
         struct tptrace_track *track;
@@ -494,6 +498,9 @@ uint32_t tptrace_process_uncounted(const struct tptrace_process *process)
     for (size_t i = 0; i < process->meta.eviction_count; i++)
         if (process->meta.evictions[i].segment > most)
             most = process->meta.evictions[i].segment;
+    if (process->losses.counts[TP_LOSS_EVICTED] > most &&
+        process->losses.counts[TP_LOSS_EVICTED] < UINT32_MAX)
+        most = (uint32_t)process->losses.counts[TP_LOSS_EVICTED];
     return process->summary.is_there && most >= behind ? most - behind + 1 : 0;
 }
 
@@ -515,7 +522,8 @@ bool tptrace_process_was_cut(const struct tptrace_process *process)
     if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
         t->cuda.without_time || summary_was_cut(process))
         return true;
-    return process->troubles.count || t->missing_slots || t->damaged_blocks || t->damaged_slots ||
+    return process->troubles.count || t->missing_slots || t->memory_slots ||
+           process->losses.counts[TP_LOSS_LINES] || t->damaged_blocks || t->damaged_slots ||
            t->damaged_bytes || t->unreadable_files || t->double_slots || t->unknown_records ||
            t->lost_records || t->dropped_elsewhere || t->stream.too_deep;
 }

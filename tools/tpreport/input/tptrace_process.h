@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "input/tptrace_cuda.h"
+#include "input/tptrace_losses.h"
 #include "input/tptrace_meta.h"
 #include "input/tptrace_summary.h"
 #include "input/tptrace_tracks.h"
@@ -49,6 +50,7 @@ struct tptrace_totals {
     uint64_t block_slots, ring_slots; /* read from there, each counted once */
     uint64_t rings;
     uint64_t evicted_slots, missing_slots, gaps;
+    uint64_t memory_slots; /* of rings that were no file */
     uint64_t damaged_blocks, damaged_slots, damaged_bytes, torn_tails, unreadable_files;
     uint64_t double_slots;
     uint64_t unknown_records;
@@ -83,6 +85,7 @@ struct tptrace_process {
     uint64_t last_ticks; /* of all records read so far */
     struct tp_clock clock;
     struct tptrace_cuda_clock cuda_clock;
+    struct tptrace_losses losses;
     struct tptrace_totals totals;
     struct tptrace_troubles troubles;
 };
@@ -133,6 +136,12 @@ void tptrace_segment_path(char *path, const struct tptrace_process *process,
 /** tptrace_process_uncounted - segments that were evicted and that the running summary, which is
  * there, does not count */
 uint32_t tptrace_process_uncounted(const struct tptrace_process *process);
+
+/** tptrace_process_evicted - whether it has thrown segments away to stay within its limits */
+static inline bool tptrace_process_evicted(const struct tptrace_process *process)
+{
+    return process->meta.eviction_count || process->losses.counts[TP_LOSS_EVICTED];
+}
 
 /** tptrace_process_was_cut - did something make its report less than whole? (A death and eviction
  * do not.) */

@@ -82,7 +82,8 @@ static uint32_t next_number(const struct tptrace_process *p)
             last = p->meta.evictions[i].segment;
     if (p->summary.is_there && p->summary.file.totals.first_segment > last + 1)
         last = p->summary.file.totals.first_segment - 1;
-    return last + 1;
+    uint64_t evicted = p->losses.counts[TP_LOSS_EVICTED];
+    return (evicted > last && evicted < UINT32_MAX ? (uint32_t)evicted : last) + 1;
 }
 
 static int append(struct recovery *r, const void *bytes, size_t size)

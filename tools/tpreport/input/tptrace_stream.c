@@ -753,6 +753,7 @@ static int finish_tracks(struct run *run)
 {
     const struct tptrace_tracks *tracks = &run->process->tracks;
     struct tptrace_totals *totals = &run->process->totals;
+    uint64_t told = 0; /* of threads that are gone */
     int error = 0;
 
     for (size_t i = 0; i < tracks->count && !error; i++) {
@@ -769,9 +770,14 @@ static int finish_tracks(struct run *run)
             add_counts(totals, r);
             lost = r->stream.counts.lost_records;
         }
+        if (lost < track->dropped)
+            lost = track->dropped;
         if (thread_is_wanted(run, track))
-            totals->lost_records += lost > track->dropped ? lost : track->dropped;
+            totals->lost_records += lost;
+        told += track->has_ring ? 0 : lost;
     }
+    if (!run->options->thread && run->process->losses.counts[TP_LOSS_RING_FULL] > told)
+        totals->lost_records += run->process->losses.counts[TP_LOSS_RING_FULL] - told;
     return error;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TP_INPUT_TPTRACE_TRACKS_H
 #define TP_INPUT_TPTRACE_TRACKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ struct tptrace_track {
     struct tptrace_pieces rings; /* what is left in them, by first slot */
     struct tptrace_join join;
     uint64_t dropped;                /* records that found no room, as ring or end line say */
+    bool has_ring;                   /* which says so */
+    uint64_t gap_in_memory;          /* of the join's gap_slots: of rings that were no file */
     uint64_t last_ticks;             /* 0: it has no records */
     struct tptrace_reading *reading; /* who reads it; NULL nobody */
 };

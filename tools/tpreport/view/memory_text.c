@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The allocation profile for people. */
 #include <math.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "model/alloc_profile.h"
 #include "view/view.h"
 
@@ -70,8 +72,36 @@ static void put_name(struct tp_buffer *out, const struct tp_report *report, uint
     tp_buffer_fini(&text);
 }
 
+/* Of a frame of Python, "FILE(LINE): FUNCTION", the end says most. */
+static void put_frame(struct tp_buffer *out, const struct tp_report *report, uint32_t id,
+                      const struct tp_view_options *options)
+{
+    const struct tp_string *string = tp_strings_get(report->strings, id);
+    size_t length = tp_utf8_length(string->bytes, string->size), skipped = 0;
+    struct tp_buffer text = {0};
+    uint32_t width = options->max_src_width, code;
+
+    if (!strstr(string->bytes, "): ")) {
+        put_name(out, report, id, options->max_name_width, "?");
+        return;
+    }
+    if (!width || length <= width) {
+        put_name(out, report, id, 0, "?");
+        return;
+    }
+    while (length-- > width)
+        skipped += tp_utf8_decode((const unsigned char *)string->bytes + skipped,
+                                  string->size - skipped, &code);
+    const struct tp_string end = {.bytes = string->bytes + skipped,
+                                  .size = string->size - (uint32_t)skipped};
+    tp_buffer_string(out, "...");
+    tp_format_display(&text, &end);
+    tp_buffer_bytes(out, text.bytes, text.size);
+    tp_buffer_fini(&text);
+}
+
 static void put_stack(struct tp_buffer *out, const struct tp_report *report, uint32_t stack,
-                      uint32_t width)
+                      const struct tp_view_options *options)
 {
     const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
     uint32_t count = tp_stacks_count(report->stacks, stack);
@@ -81,7 +111,7 @@ static void put_stack(struct tp_buffer *out, const struct tp_report *report, uin
     for (uint32_t i = 0; i < count; i++) {
         if (i)
             tp_buffer_format(out, "%*s", 6 * 13 + 2, "");
-        put_name(out, report, frames[i], width, "?");
+        put_frame(out, report, frames[i], options);
         tp_buffer_char(out, '\n');
     }
 }
@@ -108,7 +138,7 @@ static void put_rows(struct tp_buffer *out, const struct tp_report *report,
         put_sums(out, &row->sums);
         tp_buffer_string(out, "  ");
         if (group == TP_ALLOC_BY_STACK) {
-            put_stack(out, report, row->key, options->max_name_width);
+            put_stack(out, report, row->key, options);
             continue;
         }
         put_name(out, report, row->key, options->max_name_width, "(no range)");
@@ -142,7 +172,7 @@ static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
         uint32_t frame_count = tp_stacks_count(report->stacks, row->key);
         for (uint32_t f = 0; f < frame_count && f < 4; f++) {
             tp_buffer_string(out, f ? " < " : "");
-            put_name(out, report, frames[f], options->max_name_width, "?");
+            put_frame(out, report, frames[f], options);
         }
         tp_buffer_string(out, !frame_count ? "(no stack)\n" : frame_count > 4 ? " < ...\n" : "\n");
     }

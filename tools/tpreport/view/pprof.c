@@ -90,6 +90,33 @@ static void put_type(struct pprof *p, size_t count, const char *type, const char
     p->profile.sample_type[p->profile.n_sample_type++] = item;
 }
 
+/* A frame of Python, "FILE(LINE): FUNCTION", in its parts; another one is a name alone. */
+static void split_frame(struct pprof *p, int64_t name, Tp__Pprof__Function *function,
+                        Tp__Pprof__Line *line)
+{
+    const char *text = tp_strings_get(&p->strings, (uint32_t)name + TP_STRING_EMPTY)->bytes;
+    const char *end = strstr(text, "): "), *open = end;
+    int64_t number = 0, scale = 1;
+
+    function->name = function->system_name = name;
+    while (open && open > text && open[-1] >= '0' && open[-1] <= '9' && end - open < 10) {
+        number += (*--open - '0') * scale;
+        scale *= 10;
+    }
+    if (!open || open == end || open - text < 2 || open[-1] != '(')
+        return;
+    /* the texts move when one is put */
+    char *parts = strdup(text);
+    if (!parts) {
+        p->failed = true;
+        return;
+    }
+    line->line = number;
+    function->name = put_string(p, parts + (end - text) + 3);
+    function->filename = put_bytes(p, parts, (size_t)(open - text) - 1);
+    free(parts);
+}
+
 /* A function and a location for each name, with its place from 1 as their id. */
 static void put_functions(struct pprof *p, const int64_t *names, uint32_t count)
 {
@@ -105,7 +132,7 @@ static void put_functions(struct pprof *p, const int64_t *names, uint32_t count)
         tp__pprof__location__init(&locations[i]);
         tp__pprof__line__init(&lines[i]);
         functions[i].id = locations[i].id = lines[i].function_id = (uint64_t)i + 1;
-        functions[i].name = functions[i].system_name = names[i];
+        split_frame(p, names[i], &functions[i], &lines[i]);
         function_list[i] = &functions[i];
         location_list[i] = &locations[i];
         line_list[i] = &lines[i];
