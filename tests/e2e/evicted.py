@@ -119,6 +119,61 @@ def second_decoder(recording, cut, what):
 GROUPS = ([], ["--group-by-input-shapes"], ["--group-by-overload-name"])
 
 
+KERNEL_SLACK = {
+    "total_us": 0,
+    "minimum_us": 0,
+    "maximum_us": 0,
+    "average_us": 0,
+    "median_us": 1 / 100,
+    "stddev_us": 1 / 50,
+}
+
+
+def kernels_of(*words):
+    done = report("kernels", *words, "--format=json")
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}, done.stderr
+
+
+def same_kernels(whole, cut, what):
+    """Sums and extremes are exact to the clock's rounding, what lies between to the sketch's."""
+    assert set(whole) == set(cut), (what, whole, cut)
+    for name, row in whole.items():
+        found = cut[name]
+        assert row["count"] == found["count"], (what, row, found)
+        for key, slack in KERNEL_SLACK.items():
+            apart = abs(row[key] - found[key])
+            rounding = 0.002 * (row["count"] if key == "total_us" else 1)
+            assert apart <= slack * abs(row[key]) + rounding, (what, key, row, found)
+
+
+def work_of_a_device(folder, seed):
+    whole = folder / "whole" / "run"
+    whole.parent.mkdir()
+    subprocess.run([MAKE_RANDOM, str(seed), whole, "cuda"], check=True)
+    expected, _ = kernels_of(whole)
+    calls = sum(row["count"] for row in expected.values())
+    rows = rows_of(whole)
+    assert calls > 50, expected
+    probe = folder / "probe" / "run"
+    shutil.copytree(whole, probe)
+    blocks = evict(probe, 0)
+    for cut in range(2, blocks + 1, 3):
+        recording = folder / str(cut) / "run"
+        shutil.copytree(whole, recording)
+        evict(recording, cut)
+        what = f"seed {seed}, {cut} of {blocks} blocks"
+        same_rows(rows, rows_of(recording), what)
+        found, head = kernels_of(recording)
+        same_kernels(expected, found, what)
+        said = "device work is known in sums only (running summary)" in head
+        assert said or cut < blocks // 2, head
+        if cut == 2 + blocks // 6 * 3:
+            kept, head = kernels_of("--kept-only", recording)
+            assert sum(row["count"] for row in kept.values()) < calls, (what, kept)
+            assert "not shown here" in head and "sums only" not in head, head
+        shutil.rmtree(recording.parent)
+
+
 def cut_everywhere(folder, seed):
     whole = folder / "whole" / "run"
     whole.parent.mkdir()
@@ -155,6 +210,9 @@ def main():
             t.check(
                 f"seed {seed}: cut behind each block", cut_everywhere, pathlib.Path(folder), seed
             )
+    for seed in (11, 12):
+        with tempfile.TemporaryDirectory() as folder:
+            t.check(f"seed {seed}: work of a device", work_of_a_device, pathlib.Path(folder), seed)
     t.end()
 
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * make_random SEED DIR: a recording of one process with ranges of all classes that nest, cross,
- * bear the names of their parents, or are left out of reports; start/end ranges over threads;
- * memory; and a block after every few records, so that ranges are open where blocks meet. */
+ * make_random SEED DIR [cuda]: a recording of one process with ranges of all classes that nest,
+ * cross, bear the names of their parents, or are left out of reports; start/end ranges over
+ * threads; memory; and a block after every few records, so that ranges are open where blocks meet.
+ * With cuda also work of a device, of which no launch is recorded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "make_recording.h"
+#include "cuda_records.h"
 #include "records.h"
 
 #define TRACKS 3
@@ -17,11 +18,12 @@
 struct made {
     struct recording r;
     struct recording_track tracks[TRACKS];
-    uint32_t operators[NAMES], scoped[NAMES], texts[NAMES], shapes[2];
+    uint32_t operators[NAMES], scoped[NAMES], texts[NAMES], shapes[2], kernels[2];
     unsigned depth[TRACKS][TP_CLASS_END];
     uint64_t async[ASYNC_MAX], next_async;
     unsigned async_count;
     uint64_t ticks;
+    bool cuda;
 };
 
 static unsigned draw(unsigned below)
@@ -45,6 +47,8 @@ static void make_names(struct made *m)
         m->scoped[i] = recording_name(&m->r, TP_NAME_SCOPED, text, (size_t)n);
         m->texts[i] = recording_text(&m->r, TP_NAME_TEXT, names[i]);
     }
+    m->kernels[0] = recording_text(&m->r, TP_NAME_SYMBOL, "_Z4gemmPf");
+    m->kernels[1] = recording_text(&m->r, TP_NAME_SYMBOL, "relu");
     m->shapes[0] = recording_text(&m->r, TP_NAME_SHAPES, "[[[8,16]],[\"float\"]]");
     m->shapes[1] = recording_text(&m->r, TP_NAME_SHAPES, "[[[4]],[\"float\"]]");
 }
@@ -96,12 +100,38 @@ static void put_async(struct made *m, unsigned t)
     }
 }
 
+static void put_work(struct made *m, unsigned t)
+{
+    static const struct cuda_place place = {.stream = 7, .context = 1};
+    struct recording_track *track = &m->tracks[t];
+    uint64_t end = m->ticks - draw(100), start = end - draw(50) * draw(4000);
+
+    switch (draw(5)) {
+    case 0:
+        put_gpu_memcpy(track, m->ticks, 1 + draw(2), start, end, 0, 4096, &place);
+        break;
+    case 1:
+        put_gpu_memset(track, m->ticks, 3, start, end, 0, 4096, &place);
+        break;
+    case 2:
+        put_gpu_graph(track, m->ticks, start, end, 0, &place);
+        break;
+    default:
+        put_gpu_kernel(track, m->ticks, m->kernels[draw(2)], start, end, 0, 0, &place);
+        break;
+    }
+}
+
 static void put_one(struct made *m, unsigned t)
 {
     struct recording_track *track = &m->tracks[t];
     uint64_t memory[4] = {draw(1000), (uint64_t)draw(4096), 0, 0};
 
     m->ticks += 1 + draw(3000);
+    if (m->cuda && !draw(3)) {
+        put_work(m, t);
+        return;
+    }
     switch (draw(10)) {
     case 0:
         put_async(m, t);
@@ -130,8 +160,9 @@ int main(int argc, char **argv)
 {
     static struct made m;
 
-    if (argc != 3)
+    if (argc < 3)
         return 2;
+    m.cuda = argc > 3;
     srandom((unsigned)atoi(argv[1]));
     struct recording_options options = {.run_dir = argv[2],
                                         .pid = 4000,
@@ -142,6 +173,9 @@ int main(int argc, char **argv)
     recording_begin(&m.r, &options);
     records_write_schema(m.r.meta);
     recording_clock(&m.r, 0);
+    if (m.cuda)
+        recording_meta(&m.r, "{\"t\":\"cuda\",\"mode\":\"cupti\",\"clock\":\"ticks\"}");
+    m.ticks = 1000000;
     make_names(&m);
     for (unsigned t = 0; t < TRACKS; t++)
         track_begin(&m.tracks[t], &m.r, t + 1, 4000 + t);

@@ -65,7 +65,7 @@ def mostly_evicted(out):
 
 def nested_and_open():
     with tap.folder() as out:
-        expected = said(record(out, [EVICTED, "nested", 600000]))
+        expected = said(record(out, [EVICTED, "nested", 320000]))
         mostly_evicted(out)
         rows, head = table(out)
         tap.equal(counts(rows), expected, "counts")
@@ -85,8 +85,8 @@ def nested_and_open():
 
 def as_without_a_limit():
     with tap.folder() as limited, tap.folder() as unlimited:
-        record(limited, [EVICTED, "nested", 600000])
-        record(unlimited, [EVICTED, "nested", 600000], TPAGENT_MAX_SIZE="2g")
+        record(limited, [EVICTED, "nested", 320000])
+        record(unlimited, [EVICTED, "nested", 320000], TPAGENT_MAX_SIZE="2g")
         few, _ = table(limited)
         all_, _ = table(unlimited)
         tap.equal(counts(few), counts(all_), "counts")
@@ -98,7 +98,7 @@ def as_without_a_limit():
 
 def children_of_fork():
     with tap.folder() as out:
-        expected = said(record(out, [EVICTED, "fork", 3, 300000]))
+        expected = said(record(out, [EVICTED, "fork", 3, 320000]))
         mostly_evicted(out)
         rows, _ = table(out)
         tap.equal(counts(rows), expected, "counts")
@@ -134,7 +134,7 @@ def begins_of(calls):
     return 3 * (calls // 6) + min(calls % 6, 3)
 
 
-def killed(turns=20):
+def killed(turns=10):
     draw = random.Random(SEED)
     for turn in range(turns):
         with tap.folder() as out:
@@ -208,23 +208,77 @@ def killed_at_each_call():
     assert halfway, high
 
 
+def first_segment(out):
+    names = glob.glob(os.path.join(out, "*/*/*/*.tpt"))
+    return min(int(os.path.basename(name)[:6]) for name in names)
+
+
+def wait_for(what, seconds=60):
+    for _ in range(seconds * 200):
+        if what():
+            return
+        time.sleep(0.005)
+    raise AssertionError("waited for too long")
+
+
+def in_the_way(path):
+    """A directory where the new summary is to be made."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return False
+    return True
+
+
+def cannot_be_written():
+    """What was evicted since the summary was written last is told; later it is whole again."""
+    settings = {"TPAGENT_MAX_SIZE": "1m", "TPAGENT_WHEN_FULL": "wait"}
+    for again in (False, True):
+        with tap.folder() as out:
+            command = [EVICTED, "nested", "100000000", "progress"]
+            child = subprocess.Popen(
+                command, env=tap.recorded_environment(out, **settings), cwd=out
+            )
+            wait_for(lambda: glob.glob(os.path.join(out, "*/*/*/summary.tps")))
+            (path,) = glob.glob(os.path.join(out, "*/*/*/summary.tps"))
+            wait_for(lambda: in_the_way(path + ".new"))
+            behind = first_segment(out) + 4
+            wait_for(lambda: first_segment(out) > behind)
+            if again:
+                os.rmdir(path + ".new")
+                behind = first_segment(out) + 3
+                wait_for(lambda: first_segment(out) > behind)
+            child.kill()
+            child.wait()
+            with open(os.path.join(out, "progress"), "rb") as file:
+                begun = int.from_bytes(file.read(8), "little")
+            rows, head = table(out, expect=(0 if again else 3,))
+            found = counts(rows)["outer"]
+            assert "the running summary could not be written (errno 21)" in head, head
+            if again:
+                assert found in (begun, begun + 1), (begun, found, head)
+            else:
+                assert found < begun, (begun, found)
+                assert "evicted segments are in no total" in head, head
+
+
 def keep_first():
     with tap.folder() as out:
-        record(out, [EVICTED, "nested", 600000], TPAGENT_WHEN_BIG="keep-first")
+        record(out, [EVICTED, "nested", 320000], TPAGENT_WHEN_BIG="keep-first")
         assert not glob.glob(os.path.join(out, "*/*/*/summary.tps*"))
 
 
 def damaged():
     """A damaged summary is said, and then the table is of what was kept."""
     with tap.folder() as out:
-        record(out, [EVICTED, "nested", 600000])
+        record(out, [EVICTED, "nested", 320000])
         (path,) = glob.glob(os.path.join(out, "*/*/*/summary.tps"))
         kept = counts(table("--kept-only", out)[0])
         with open(path, "rb") as file:
             whole = file.read()
         draw = random.Random(SEED)
-        broken = [whole[:size] for size in range(0, len(whole), 61)]
-        for at in range(0, len(whole), 37):
+        broken = [whole[:size] for size in range(0, len(whole), 301)]
+        for at in range(0, len(whole), 211):
             bit = 1 << draw.randrange(8)
             broken.append(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
         broken.append(whole + bytes(8))
@@ -243,7 +297,7 @@ def damaged():
 
 def packed():
     with tap.folder() as out, tap.folder() as other:
-        expected = said(record(out, [EVICTED, "nested", 600000]))
+        expected = said(record(out, [EVICTED, "nested", 320000]))
         pack = os.path.join(other, "packed.tpz")
         tpreport("pack", "-o", pack, out)
         tap.equal(counts(table(pack)[0]), expected, "counts")
@@ -278,6 +332,7 @@ def main():
     t.check("more names than there are rows", many_names)
     t.check("killed while segments are evicted", killed)
     t.check("killed before any system call of an eviction", killed_at_each_call)
+    t.check("a summary that cannot be written", cannot_be_written)
     t.check("keep-first makes no summary", keep_first)
     t.check("a damaged summary", damaged)
     t.check("packed", packed)

@@ -240,7 +240,12 @@ static void put_use(struct tp_buffer *out, const struct tptrace_process *p)
 {
     unsigned long long ranges = p->summary.file.totals.ranges;
 
-    if (p->summary.is_used)
+    if (p->summary.is_used && p->summary.work_only)
+        tp_buffer_format(out,
+                         ": their device work is known in sums only (running summary), and %llu "
+                         "ranges are not shown here",
+                         ranges);
+    else if (p->summary.is_used)
         tp_buffer_format(out, ": %llu ranges are known in sums only (running summary)", ranges);
     else if (p->summary.is_there)
         tp_buffer_format(out, ": %llu ranges that are not shown here", ranges);
@@ -250,10 +255,13 @@ static void evicted_line(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_process *p = &member->process;
 
-    if (!p->totals.evicted_slots || !begin_member(head, member))
+    uint64_t slots = p->totals.evicted_slots; /* of tracks that something is left of */
+
+    if (p->summary.is_there && p->summary.file.totals.slots > slots)
+        slots = p->summary.file.totals.slots;
+    if (!slots || !begin_member(head, member))
         return;
-    tp_buffer_format(head->out, "%llu slots evicted %s",
-                     (unsigned long long)p->totals.evicted_slots,
+    tp_buffer_format(head->out, "%llu slots evicted %s", (unsigned long long)slots,
                      evicted_for_space(&p->meta) ? "to leave space on the disk (TPAGENT_MIN_FREE)"
                                                  : "by the size limit (TPAGENT_MAX_SIZE)");
     put_use(head->out, p);
@@ -274,7 +282,8 @@ static void summary_lines(struct head *head, const struct tptrace_member *member
                "evicted ranges are in no total: they found no room in the running summary");
     count_line(head, member, t->missing_records,
                "evicted records of CUDA calls and device memory are in no row");
-    if (tptrace_summary_has_work(&member->process.summary) && begin_member(head, member)) {
+    if (!member->process.summary.work_only && tptrace_summary_has_work(&member->process.summary) &&
+        begin_member(head, member)) {
         tp_buffer_string(head->out, "evicted device work is in rows of its own alone: device times "
                                     "of ranges are of what was kept, and CUDA calls of what was "
                                     "evicted count as their ranges' own time");

@@ -853,14 +853,20 @@ static int run_workers(struct run *run)
 
 /* ---- what was evicted ---- */
 
+/* Lists show no range that is gone, nor what began there. */
+static bool is_of_ranges(const struct tptrace_stream_options *options)
+{
+    return options->fold || options->verify;
+}
+
 /* Sums tell nothing of a selection within a process, and they are of ranges that were folded. */
 static bool wants_summary(const struct run *run)
 {
     const struct tptrace_stream_options *options = run->options;
 
     return run->process->summary.is_there && run->consumers[0].evicted &&
-           (options->fold || options->verify) && !options->window_count && !options->thread &&
-           !options->kept_only;
+           (is_of_ranges(options) || tptrace_summary_has_work(&run->process->summary)) &&
+           !options->window_count && !options->thread && !options->kept_only;
 }
 
 static int fail_track(struct run *run, uint32_t number)
@@ -930,9 +936,10 @@ static int begin_evicted(struct run *run)
         p->last_ticks = summary->totals.last_ticks;
     p->totals.stream.device_memory += summary->totals.device_memory;
     p->totals.cuda.has_device_work |= tptrace_summary_has_work(&p->summary);
-    for (uint32_t i = 0; i < summary->track_count && !error; i++)
+    p->summary.work_only = !is_of_ranges(run->options);
+    for (uint32_t i = 0; i < summary->track_count && !p->summary.work_only && !error; i++)
         error = begin_track(run, &summary->tracks[i]);
-    for (uint32_t i = 0; i < summary->half_count && !error; i++)
+    for (uint32_t i = 0; i < summary->half_count && !p->summary.work_only && !error; i++)
         error = begin_half(run, &summary->halves[i]);
     return error ? error : run->consumers[0].evicted(run->consumers[0].context, &source);
 }

@@ -44,18 +44,21 @@ void tptrace_summary_release(struct tptrace_summary *summary)
     summary->file.totals = totals;
 }
 
-/* Over a long time a clock's rate is what it was in that time. */
+/* Over a long time a clock's rate is what it was in that time; over a short one what it is in a
+ * second, since times are whole nanoseconds. */
 int64_t tptrace_summary_ns(const struct tptrace_summary *summary, const struct tp_clock *clock,
                            int64_t ticks)
 {
-    uint64_t first = summary->file.totals.first_ticks, last = summary->file.totals.last_ticks;
+    uint64_t first = summary->file.totals.first_ticks;
+    uint64_t span = summary->file.totals.last_ticks - first;
     size_t cursor = 0;
 
-    if (last <= first)
-        return (int64_t)((double)ticks * 1e9 / clock->ticks_per_second);
-    int64_t from_ns = tp_clock_ns(clock, &cursor, first), to_ns = tp_clock_ns(clock, &cursor, last);
-    return (int64_t)((long double)ticks * (long double)(to_ns - from_ns) /
-                     (long double)(last - first));
+    if ((double)span < clock->ticks_per_second)
+        span = (uint64_t)clock->ticks_per_second;
+    int64_t from_ns = tp_clock_ns(clock, &cursor, first);
+    int64_t to_ns = tp_clock_ns(clock, &cursor, first + span);
+    long double ns = (long double)ticks * (long double)(to_ns - from_ns) / (long double)span;
+    return ns < 0x1p62L && ns > -0x1p62L ? (int64_t)ns : ns < 0 ? INT64_MIN / 2 : INT64_MAX / 2;
 }
 
 static struct tp_stream_kids kids_of(const struct tptrace_summary *summary,

@@ -13,8 +13,9 @@
 #include "trace/summary.h"
 
 struct tptrace_summary {
-    bool is_there; /* the file could be read: what follows is set */
-    bool is_used;  /* what was read last counts it */
+    bool is_there;  /* the file could be read: what follows is set */
+    bool is_used;   /* what was read last counts it */
+    bool work_only; /* ... its device work alone */
     struct tp_summary file;
     uint32_t row_count, open_count; /* of it */
     uint64_t bytes;
