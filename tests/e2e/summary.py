@@ -262,6 +262,33 @@ def cannot_be_written():
                 assert "evicted segments are in no total" in head, head
 
 
+def read_while_it_runs():
+    """Each time it is what the program had done then."""
+    settings = {"TPAGENT_MAX_SIZE": "8m", "TPAGENT_WHEN_FULL": "wait"}
+    with tap.folder() as out:
+        command = [EVICTED, "nested", "1000000000", "progress"]
+        child = subprocess.Popen(command, env=tap.recorded_environment(out, **settings), cwd=out)
+        wait_for(lambda: glob.glob(os.path.join(out, "*/*/*/summary.tps")), 120)
+
+        def begun():
+            with open(os.path.join(out, "progress"), "rb") as file:
+                return int.from_bytes(file.read(8), "little")
+
+        exact = 0
+        for _ in range(6):
+            before = begun()
+            rows, head = table(out, expect=(0, 3))
+            after, found = begun(), counts(rows)
+            if "read again" in head:
+                continue
+            assert before <= found["outer"] + 1 and found["outer"] <= after + 1, (before, found)
+            assert 0 <= 3 * found["outer"] - found["inner"] <= 3, found
+            exact += 1
+        child.kill()
+        child.wait()
+        assert exact, "it was never read"
+
+
 def keep_first():
     with tap.folder() as out:
         record(out, [EVICTED, "nested", 320000], TPAGENT_WHEN_BIG="keep-first")
@@ -333,6 +360,7 @@ def main():
     t.check("killed while segments are evicted", killed)
     t.check("killed before any system call of an eviction", killed_at_each_call)
     t.check("a summary that cannot be written", cannot_be_written)
+    t.check("read while it runs", read_while_it_runs)
     t.check("keep-first makes no summary", keep_first)
     t.check("a damaged summary", damaged)
     t.check("packed", packed)

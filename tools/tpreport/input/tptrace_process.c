@@ -221,6 +221,16 @@ static int compare_segments(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
+/* 0: it is none. */
+static uint32_t segment_number(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+
+    return digits < 6 || digits > 9 || strcmp(name + digits, ".tpt") != 0
+               ? 0
+               : (uint32_t)strtoul(name, NULL, 10);
+}
+
 static int list_segments(struct tptrace_process *p)
 {
     size_t capacity = 0;
@@ -231,8 +241,8 @@ static int list_segments(struct tptrace_process *p)
     if (!stream)
         return -errno;
     while (!error && (entry = readdir(stream))) {
-        size_t digits = strspn(entry->d_name, "0123456789");
-        if (digits < 6 || digits > 9 || strcmp(entry->d_name + digits, ".tpt"))
+        uint32_t number = segment_number(entry->d_name);
+        if (!number)
             continue;
         if (p->segment_count == capacity) {
             capacity = capacity ? capacity * 2 : 16;
@@ -243,8 +253,7 @@ static int list_segments(struct tptrace_process *p)
             }
             p->segments = grown;
         }
-        p->segments[p->segment_count++] = (struct tptrace_segment){
-            .number = (uint32_t)strtoul(entry->d_name, NULL, 10), .fd = -1};
+        p->segments[p->segment_count++] = (struct tptrace_segment){.number = number, .fd = -1};
     }
     closedir(stream);
     if (p->segment_count > 1)
@@ -269,19 +278,44 @@ static void open_segments(struct tptrace_process *p)
     }
 }
 
-/* After the segments are open: what is evicted meanwhile is in them still, and in a later summary.
+/* Of those in its directory, 0 none. */
+static uint32_t newest_segment(const struct tptrace_process *p)
+{
+    DIR *stream = opendir(p->dir);
+    struct dirent *entry;
+    uint32_t newest = 0;
+
+    while (stream && (entry = readdir(stream))) {
+        uint32_t number = segment_number(entry->d_name);
+        newest = number > newest ? number : newest;
+    }
+    if (stream)
+        closedir(stream);
+    return newest;
+}
+
+/*
+ * After the segments are open: what is evicted meanwhile is in them still, and in a later summary.
+ * But what rings held must not be in it as well, so the newest segment that there was before they
+ * were read must still be there.
  */
-static int read_summary(struct tptrace_process *p)
+static int read_summary(struct tptrace_process *p, uint32_t newest_before)
 {
     struct tp_diag diag;
     int error =
         tptrace_summary_open(&p->summary, p->dir, p->meta.has_uuid ? p->meta.uuid : NULL, &diag);
 
     p->totals.disk_bytes += p->summary.bytes;
-    if (!error || error == -ENOMEM)
+    if (error == -ENOMEM)
         return error;
+    if (!error && (!newest_before || p->summary.file.totals.first_segment <= newest_before))
+        return 0;
+    if (!error)
+        tp_diag_fail(&diag, -EAGAIN, TP_DIAG_NO_OFFSET,
+                     "segments were evicted faster than they were read; read again");
+    p->summary.is_there = false;
     p->totals.unreadable_files++;
-    tptrace_trouble(p, &diag, NULL);
+    tptrace_trouble(p, &diag, error ? NULL : TP_SUMMARY_FILE);
     return 0;
 }
 
@@ -418,6 +452,7 @@ static int64_t now_ns(void)
 static int open_parts(struct tptrace_process *p, const char *meta_path)
 {
     p->state = find_state(&p->meta);
+    uint32_t newest = p->state == TPTRACE_RUNNING ? newest_segment(p) : 0;
     p->read_ns = now_ns();
     int error = read_rings(p);
     if (!error)
@@ -427,7 +462,7 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     if (error)
         return error;
     open_segments(p);
-    error = read_summary(p);
+    error = read_summary(p, newest);
     if (error)
         return error;
     if (p->state != TPTRACE_ENDED)
