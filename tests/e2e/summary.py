@@ -14,6 +14,8 @@ import tap
 
 WORKLOADS = os.environ["WORKLOADS"]
 EVICTED = os.path.join(WORKLOADS, "evicted")
+# the kernel's numbers of what is called when a segment goes, on x86-64
+CALLS = {"renameat2": 316, "unlinkat": 263}
 KILL_AT = os.path.join(WORKLOADS, "kill_at")
 STRESS = os.path.join(WORKLOADS, "stress")
 SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 30)))
@@ -175,13 +177,9 @@ def kill_at(out, call):
         return int.from_bytes(file.read(8), "little")
 
 
-def has_summary(call):
-    with tap.folder() as out:
-        kill_at(out, call)
-        return bool(glob.glob(os.path.join(out, "*/*/*/summary.tps")))
-
-
 def all_there(out, begun):
+    if not begun:
+        return
     rows, head = table(out)
     found = counts(rows)
     assert found["outer"] in (begun, begun + 1), (begun, found, head)
@@ -191,21 +189,24 @@ def all_there(out, begun):
 
 
 def killed_at_each_call():
-    """All that is done when a segment is evicted, interrupted at each of its steps."""
-    low, high = 1000, 8000  # the first eviction is between
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if has_summary(middle) else (middle, high)
+    """All that is done when a segment is evicted, interrupted before and between."""
     halfway = 0
-    for call in range(high - 12, high + 14):
+    for call in CALLS:
+        for nth in range(3, 9):  # rings are renamed and removed, too
+            with tap.folder() as out:
+                all_there(out, kill_at(out, f"{nth}:{CALLS[call]}"))
+                there = glob.glob(os.path.join(out, "*/*/*/0*.tpt"))
+                first = min(int(os.path.basename(path)[:6]) for path in there)
+                for path in glob.glob(os.path.join(out, "*/*/*/summary.tps")):
+                    with open(path, "rb") as file:
+                        counted = int.from_bytes(file.read(36)[32:], "little")
+                    halfway += first < counted
+    print(f"# 12 kills, {halfway} while a segment was counted and there")
+    assert halfway >= 3, halfway
+    draw = random.Random(SEED)
+    for _ in range(20):
         with tap.folder() as out:
-            all_there(out, kill_at(out, call))
-            halfway += len(glob.glob(os.path.join(out, "*/*/*/summary.tps.new")))
-            halfway += len(glob.glob(os.path.join(out, "*/*/*/summary.tps"))) and len(
-                glob.glob(os.path.join(out, "*/*/*/000001.tpt"))
-            )
-    print(f"# 26 kills around system call {high}, {halfway} while a segment was counted and there")
-    assert halfway, high
+            all_there(out, kill_at(out, draw.randrange(2500, 6000)))
 
 
 def first_segment(out):
