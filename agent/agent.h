@@ -101,6 +101,7 @@ struct tp_live {
 
     _Atomic uint32_t drain_lock; /* whoever drains holds it */
     _Atomic uint32_t drain_bell; /* futex: the drain sleeps here */
+    _Atomic uint32_t tell_now;   /* a source's lines shall not wait for the second */
     _Atomic uint32_t drain_done; /* futex: 1 = it wrote everything and is gone */
     _Atomic uint32_t want;       /* enum tp_drain_want */
     _Atomic uint32_t said_full;  /* a line about the disk is due at exit: -errno */

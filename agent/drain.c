@@ -363,6 +363,12 @@ void tp_drain_wake(struct tp_live *live)
         tp_os_wake(&live->drain_bell);
 }
 
+void tp_drain_tell(struct tp_live *live)
+{
+    atomic_store(&live->tell_now, 1);
+    tp_drain_wake(live);
+}
+
 static bool take_lock(struct tp_live *live)
 {
     uint32_t free = 0;
@@ -654,7 +660,7 @@ static void thread_second(struct tp_live *live, uint64_t now_ns)
     struct tp_drain *d = live->drain;
 
     watch_churn(live, now_ns - d->tick_ns >= SECOND_NS);
-    if (now_ns - d->tick_ns < SECOND_NS)
+    if (!atomic_exchange(&live->tell_now, 0) && now_ns - d->tick_ns < SECOND_NS)
         return;
     d->tick_ns = now_ns;
     tp_sources_tick();
@@ -700,7 +706,7 @@ static void *drain_main(void *argument)
         tell_early(live);
         write_meta(live);
         atomic_store(&live->drain_bell, 1);
-        if (atomic_load(&live->want) != WANT_END)
+        if (atomic_load(&live->want) != WANT_END && !atomic_load(&live->tell_now))
             tp_os_wait(&live->drain_bell, 1, sleep_for(fullest, d));
         atomic_store(&live->drain_bell, 0);
     }

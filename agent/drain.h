@@ -17,6 +17,10 @@ int tp_drain_open(struct tp_live *live);
 /** tp_drain_wake - ring the drain thread's bell; nothing where there is none. Context: hook. */
 void tp_drain_wake(struct tp_live *live);
 
+/** tp_drain_tell - what the sources have to tell is written now, for without it records behind it
+ * cannot be read. Context: hook. */
+void tp_drain_tell(struct tp_live *live);
+
 /** tp_drain_here - one pass on the calling thread, unless somebody else drains. Context: hook,
  * never in malloc or a signal handler. */
 void tp_drain_here(struct tp_live *live);

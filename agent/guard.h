@@ -20,6 +20,7 @@ struct tp_tls {
     int64_t sample_left;       /* bytes to the next sampled allocation */
     uint64_t sample_random;    /* state of the draws; 0: none yet */
     uint32_t cuda_correlation; /* of this thread's last CUDA_CALL */
+    uint8_t cuda_domain;       /* that call's: the driver's or the runtime's */
     uint16_t cuda_device;      /* that this thread has chosen, + 1; 0 none yet: the first */
     uint8_t cuda_depth;        /* interposed CUDA calls that this thread is inside of */
     uint8_t converts;          /* a thread of CUPTI's, or ours: it may wait for room in its ring */

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -52,13 +53,30 @@ static int launch(long count)
     double spent = 0;
     for (long done = 0; done < count; done += 500) {
         double start = now_ns();
-        for (int i = 0; i < 500; i++)
+        for (long i = done; i < done + 500 && i < count; i++)
             nothing<<<1, 1>>>();
         spent += now_ns() - start;
+        MUST(cudaGetLastError());
         MUST(cudaDeviceSynchronize());
     }
     printf("{\"kernels\": %ld, \"ns_per_launch\": %.1f, \"thread\": %ld}\n", count + 1, spent / count, thread_id());
     return 0;
+}
+
+// A launch by the driver's functions, found as JIT compilers find them: by address.
+static int launch_by_address()
+{
+    static const char image[] = ".version 6.4\n.target sm_75\n.address_size 64\n"
+                                ".visible .entry by_address() { ret; }\n";
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *module, *function;
+    auto load = reinterpret_cast<int (*)(void **, const void *)>(dlsym(driver, "cuModuleLoadData"));
+    auto find = reinterpret_cast<int (*)(void **, void *, const char *)>(dlsym(driver, "cuModuleGetFunction"));
+    auto launch = reinterpret_cast<int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                           void *, void **, void **)>(dlsym(driver, "cuLaunchKernel"));
+    int error = load(&module, image);
+    if (!error)
+        error = find(&function, module, "by_address");
+    return error ? error : launch(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr);
 }
 
 static int kinds()
@@ -92,12 +110,18 @@ static int kinds()
                 nothing<<<1, 32>>>();
             MUST(cudaDeviceSynchronize());
         }).join();
+    MUST(cudaGetLastError());
+    if (int error = launch_by_address()) {
+        fprintf(stderr, "cuda_calls.cu: a launch by address: %d\n", error);
+        return 3;
+    }
+    MUST(cudaDeviceSynchronize());
     MUST(cudaFreeAsync(pooled, stream));
     MUST(cudaStreamSynchronize(stream));
     MUST(cudaFree(device));
     MUST(cudaFree(other));
     MUST(cudaFreeHost(pinned));
-    printf("{\"kernels\": 201, \"copies\": 4, \"copied_bytes\": %zu, \"memsets\": 1, \"threads\": [%ld, %ld, %ld], "
+    printf("{\"kernels\": 202, \"by_name\": 201, \"copies\": 4, \"copied_bytes\": %zu, \"memsets\": 1, \"threads\": [%ld, %ld, %ld], "
            "\"allocated_bytes\": %zu}\n",
            4 * size, thread_id(), ids[0], ids[1], 3 * size);
     free(pageable);
@@ -122,6 +146,7 @@ static int graph(int nodes, int launches)
             MUST(cudaStreamSynchronize(stream));
     }
     MUST(cudaStreamSynchronize(stream));
+    MUST(cudaGetLastError());
     printf("{\"kernels\": %ld, \"graph_launches\": %d}\n", (long)nodes * launches, launches);
     return 0;
 }
@@ -130,6 +155,7 @@ static int leave(const char *how)
 {
     for (int i = 0; i < 50; i++)
         nothing<<<1, 1>>>();
+    MUST(cudaGetLastError());
     MUST(cudaDeviceSynchronize());
     printf("{\"kernels\": 50}\n");
     fflush(stdout);

@@ -71,7 +71,7 @@ struct name_line {
 struct conversion {
     struct tp_cuda_walk *walk;
     uint32_t api;
-    uint32_t newest; /* API record, modulo 2^32 */
+    uint32_t newest[TP_CUPTI_DOMAIN_RUNTIME + 1]; /* as in struct tp_cuda */
     uint64_t ticks, wait_ns, until;
     struct name_line names[NAMES]; /* CUPTI shares one text among a kernel's records */
 };
@@ -252,8 +252,8 @@ static void convert_api(struct conversion *c, const void *record)
 
     if (cbid < TP_CUDA_CBIDS && !(tp_cuda_listed[domain][cbid / 8] >> cbid % 8 & 1))
         return;
-    if ((int32_t)(F(API, correlation) - c->newest) > 0)
-        c->newest = F(API, correlation);
+    if ((int32_t)(F(API, correlation) - c->newest[domain]) > 0)
+        c->newest[domain] = F(API, correlation);
     if (!is_wanted(F(API, correlation)))
         return;
     if (domain == TP_CUPTI_DOMAIN_DRIVER) {
@@ -518,6 +518,14 @@ static bool has_room(struct conversion *c)
     return result;
 }
 
+static void tell_newest(_Atomic uint32_t *newest, uint32_t mine)
+{
+    uint32_t before = atomic_load_explicit(newest, memory_order_relaxed);
+
+    while ((int32_t)(mine - before) > 0 && !atomic_compare_exchange_weak(newest, &before, mine))
+        ;
+}
+
 bool tp_cuda_convert(struct tp_cuda_walk *walk, uint64_t wait_ns)
 {
     struct conversion c = {.walk = walk, .api = tp_cuda.api, .wait_ns = wait_ns};
@@ -525,7 +533,8 @@ bool tp_cuda_convert(struct tp_cuda_walk *walk, uint64_t wait_ns)
     void *record;
 
     c.until = atomic_load_explicit(&tp_cuda.until, memory_order_relaxed);
-    c.newest = atomic_load_explicit(&tp_cuda.newest, memory_order_relaxed);
+    for (unsigned i = 0; i <= TP_CUPTI_DOMAIN_RUNTIME; i++)
+        c.newest[i] = atomic_load_explicit(&tp_cuda.newest[i], memory_order_relaxed);
     c.ticks = tp_ticks();
     tp_tls.any_window = 1; /* the window was asked by the call's number */
     while ((record = next_record(walk, walk->record)) && (room = has_room(&c))) {
@@ -538,10 +547,8 @@ bool tp_cuda_convert(struct tp_cuda_walk *walk, uint64_t wait_ns)
     uint64_t until = atomic_load_explicit(&tp_cuda.until, memory_order_relaxed);
     while (until < c.until && !atomic_compare_exchange_weak(&tp_cuda.until, &until, c.until))
         ;
-    uint32_t newest = atomic_load_explicit(&tp_cuda.newest, memory_order_relaxed);
-    while ((int32_t)(c.newest - newest) > 0 &&
-           !atomic_compare_exchange_weak(&tp_cuda.newest, &newest, c.newest))
-        ;
+    for (unsigned i = 0; i <= TP_CUPTI_DOMAIN_RUNTIME; i++)
+        tell_newest(&tp_cuda.newest[i], c.newest[i]);
     return room;
 }
 

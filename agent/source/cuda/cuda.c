@@ -31,7 +31,7 @@ struct tp_cuda tp_cuda = {.mode = TP_CUDA_MODE_OFF};
 
 static char foreign[TP_PATH_MAX]; /* CUDA_INJECTION64_PATH belongs to another; "" it is ours */
 static bool preloaded;            /* before the program, not opened by the driver */
-static _Atomic uint32_t exit_flush_done, no_device_said, hooks_said;
+static _Atomic uint32_t exit_flush_done, no_device_said, hooks_said, work_seen;
 
 int InitializeInjection(void);
 
@@ -58,6 +58,12 @@ void tp_cuda_lose(const char *what, const char *who)
     tp_log_warn("cuda: %s", buffer);
 }
 
+static void say_missing(const char *why)
+{
+    atomic_store(&tp_cuda.broken, 1);
+    tp_cuda_say(why);
+}
+
 static bool any_lost(void)
 {
     const struct tp_cuda_lost *lost = &tp_cuda.lost;
@@ -71,10 +77,13 @@ static bool any_lost(void)
  */
 void tp_cuda_check_end(void)
 {
-    uint32_t called = tp_tls.cuda_correlation, came = atomic_load(&tp_cuda.newest);
+    uint32_t called = tp_tls.cuda_correlation, came = 0;
 
+    if (called)
+        came = atomic_load(&tp_cuda.newest[tp_tls.cuda_domain]);
     if (called && (int32_t)(called - came) > 0 && !any_lost() && !tp_capture_turn())
-        tp_cuda_lose(TP_CUDA_TAKEN, "another client of CUPTI");
+        tp_cuda_lose("took CUPTI's buffers or switched its records off: device records are missing",
+                     "another client of CUPTI");
 }
 
 /*
@@ -86,7 +95,7 @@ static void at_exit(void)
     if (!tp_cuda_here() || atomic_exchange(&exit_flush_done, 1))
         return;
     if (!tp_cuda_flush(EXIT_WAIT_NS))
-        tp_cuda_say("the last flush did not end within 2 s: the newest device records are missing");
+        say_missing("the last flush did not end within 2 s: the newest device records are missing");
     else
         tp_cuda_check_end();
 }
@@ -152,8 +161,10 @@ EXPORT int InitializeInjection(void)
     return 1;
 }
 
-void tp_cuda_hooks_used(void)
+void tp_cuda_hooks_used(bool works)
 {
+    if (works && !atomic_load_explicit(&work_seen, memory_order_relaxed))
+        atomic_store_explicit(&work_seen, 1, memory_order_relaxed);
     if (atomic_load_explicit(&hooks_said, memory_order_relaxed) ||
         atomic_exchange(&hooks_said, 1) || tp_agent.config.cuda != TP_CUDA_HOOKS)
         return;
@@ -221,32 +232,40 @@ static void fork_child(void)
     }
     atomic_store(&tp_cuda.starting, 0);
     atomic_store(&hooks_said, 0);
+    atomic_store(&work_seen, 0);
     atomic_store(&exit_flush_done, 0);
     tp_tls.cuda_depth = 0;
     tp_tls.cuda_correlation = 0;
     memset(&tp_cuda.lost, 0, sizeof(tp_cuda.lost));
     atomic_store(&tp_cuda.until, 0);
-    atomic_store(&tp_cuda.newest, 0);
+    memset(&tp_cuda.newest, 0, sizeof(tp_cuda.newest));
     tp_cuda.is_started = false;
+    atomic_store(&tp_cuda.broken, 0);
     tp_cuda_lines_forget();
 }
 
 /*
  * Hooks see calls by name. A program with the runtime inside, or one that has the driver's
- * functions from dlsym or cuGetProcAddress, passes them by. Who ends a process may be a signal
- * handler: the loader is not asked.
+ * functions from dlsym or cuGetProcAddress, passes them by; of a library that asks for devices, and
+ * goes on otherwise, they see the question. Who ends a process may be a signal handler: the loader
+ * is not asked.
  */
 static void say_unseen(void)
 {
-    static const char unseen[] =
+    static const char none[] =
         "the driver is loaded, but no call came by: a runtime inside of the program or the "
         "driver's functions by address, which only CUPTI sees";
+    static const char no_work[] =
+        "no launch, copy or allocation came by: there was none, or it went by a runtime inside of "
+        "the program or by functions' addresses, which only CUPTI sees";
+    bool called = atomic_exchange(&hooks_said, 1);
 
-    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_exchange(&hooks_said, 1) ||
+    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_load(&work_seen) ||
         !tp_mapped_listed("/libcuda.so"))
         return;
-    tp_log_warn("cuda: %s", unseen);
-    tp_cuda_say(unseen);
+    if (!called)
+        tp_log_warn("cuda: %s", none);
+    tp_cuda_say(called ? no_work : none);
 }
 
 /* Not at exit, which has flushed before: at _exit, where no handler runs. */
@@ -254,7 +273,7 @@ static void stop(void)
 {
     if (tp_cuda_here() && !atomic_exchange(&exit_flush_done, 1)) {
         if (!tp_cuda_flush(FAST_EXIT_WAIT_NS))
-            tp_cuda_say(
+            say_missing(
                 "the flush at _exit did not end in time: the newest device records are missing");
         else
             tp_cuda_check_end();

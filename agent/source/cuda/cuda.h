@@ -63,12 +63,14 @@ struct tp_cuda {
     bool ticks;   /* CUPTI's times are our ticks */
     bool graph_nodes;
     bool is_started;         /* all of it: what is lost from now on is another client's doing */
-    _Atomic uint32_t broken; /* CUPTI said that it gave up, or another client took its buffers */
+    _Atomic uint32_t broken; /* device records are missing: CUPTI gave up, a flush never ended, or
+                                another client took the buffers */
     char library[1024];      /* path of libcupti, "" none */
     struct tp_cupti cupti;
     struct tp_cuda_lost lost;
-    _Atomic uint32_t newest; /* highest correlation id of an API record, modulo 2^32 */
-    _Atomic uint64_t until;  /* end of the newest device record, in CUPTI's clock */
+    /* highest correlation id of an API record, by domain, modulo 2^32 */
+    _Atomic uint32_t newest[TP_CUPTI_DOMAIN_RUNTIME + 1];
+    _Atomic uint64_t until; /* end of the newest device record, in CUPTI's clock */
 };
 
 extern struct tp_cuda tp_cuda;
@@ -85,8 +87,9 @@ void tp_cuda_start(const char *where);
 /** tp_cuda_here - whether CUPTI runs in this process, not in one that it was forked from */
 bool tp_cuda_here(void);
 
-/** tp_cuda_hooks_used - before the first record of a hook: says so once */
-void tp_cuda_hooks_used(void);
+/** tp_cuda_hooks_used - before each record of a hook: says so once. @works: the call is more than a
+ * question. Context: hook. */
+void tp_cuda_hooks_used(bool works);
 
 /** tp_cuda_after_call - a call has returned before the way was decided. @result: as CUDA counts */
 void tp_cuda_after_call(int result);

@@ -86,6 +86,7 @@ static inline void on_call(uint32_t domain, uint32_t id, const struct tp_cupti_c
         return;
     }
     tp_tls.cuda_correlation = call->correlation;
+    tp_tls.cuda_domain = (uint8_t)domain;
     if (tp_unlikely(call->correlation % 256 == 0))
         atomic_store_explicit(&tp_cuda_call_sample, call->correlation, memory_order_relaxed);
     if (tp_unlikely(tp_capture_turn() !=

@@ -92,6 +92,7 @@ struct call {
     enum tp_cuda_library library;
     bool late; /* the way was not decided when it began */
     bool on;   /* CUDA_BEGIN is written */
+    bool asks; /* only; it gives a device nothing to do */
     uint8_t copy_kind;
     uint32_t kernel, geometry;
     uint64_t ticks, stream, bytes;
@@ -150,7 +151,7 @@ static inline void begin(struct call *call)
         call->ticks = tp_ticks();
         return;
     }
-    tp_cuda_hooks_used();
+    tp_cuda_hooks_used(!call->asks);
     if (tp_likely(tp_may_record()))
         put_begin(call, tp_ticks());
 }
@@ -159,7 +160,10 @@ static inline void begin(struct call *call)
 static void decide(struct call *call, int result)
 {
     tp_cuda_after_call(result);
-    if (call->late && tp_cuda_mode() == TP_CUDA_MODE_HOOKS && tp_may_record())
+    if (!call->late || tp_cuda_mode() != TP_CUDA_MODE_HOOKS)
+        return;
+    tp_cuda_hooks_used(!call->asks);
+    if (tp_may_record())
         put_begin(call, call->ticks);
 }
 
@@ -252,6 +256,11 @@ static void created(const struct call *call, uint64_t handle, uint64_t bytes,
 {
     if (call->on)
         tp_cuda_memory_created(handle, bytes, where, 0);
+}
+
+static inline void asks(struct call *call)
+{
+    call->asks = true;
 }
 
 static inline void chosen(int device)
@@ -420,6 +429,7 @@ static int profiler_call(struct tp_cuda_real *real, struct tp_held_name *held, b
     if (starts && has_profiler_window())
         tp_capture_open();
     if (next && enter(&call, held, real->library, caller)) {
+        asks(&call);
         begin(&call);
         result = next();
         returned(&call, result);

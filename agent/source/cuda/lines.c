@@ -8,6 +8,7 @@
 #include "agent.h"
 #include "base/text.h"
 #include "clock.h"
+#include "drain.h"
 #include "pool.h"
 #include "recording.h"
 
@@ -74,8 +75,11 @@ void tp_cuda_say(const char *why)
         tp_text_string(&text, ",\"why\":");
         tp_text_json(&text, why, strnlen(why, 400));
     }
+    if (atomic_load(&tp_cuda.broken))
+        tp_text_string(&text, ",\"missing\":1");
     tp_text_char(&text, '}');
     tp_cuda_line(&text);
+    tp_drain_tell(tp_agent.live);
 }
 
 void tp_cuda_pair(void)

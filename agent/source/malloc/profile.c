@@ -8,6 +8,7 @@
 #include "source/malloc/profile.h"
 
 #include "agent.h"
+#include "capture.h"
 #include "record.h"
 #include "source/malloc/sampler.h"
 #include "stack.h"
@@ -67,6 +68,15 @@ static __attribute__((noinline)) bool is_busy_child(struct tp_live *live)
                enough;
 }
 
+/* Whether the capture window is open, or its time has come now: no allocation opens it otherwise. */
+static __attribute__((noinline)) bool is_window_open(void)
+{
+    if (tp_capture_is_open())
+        return true;
+    tp_capture_tick(tp_ticks());
+    return tp_capture_is_open();
+}
+
 /* This thread's ring, or a recording in which it may get one. */
 static inline bool may_record(void)
 {
@@ -75,7 +85,7 @@ static inline bool may_record(void)
 
     if (tp_likely(t && t->slots))
         return tp_likely(!atomic_load_explicit(&t->careful, memory_order_relaxed)) ||
-               tp_recording();
+               (tp_recording() && is_window_open());
     return live && tp_recording() && (live->pid || is_busy_child(live)) && tp_thread_attach();
 }
 

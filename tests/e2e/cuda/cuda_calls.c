@@ -186,6 +186,31 @@ static void memory(int count)
     free(host);
 }
 
+/* What is left of each range at the end: of "weights" all, of "batch" the last one, of "scratch"
+ * nothing, though others free it. */
+static void live(int count)
+{
+    void *weights, *managed, *batch = NULL, *scratch;
+
+    tpagent_begin("weights");
+    for (int i = 1; i <= count; i++)
+        CHECK(cudaMalloc(&weights, (size_t)i * 1000));
+    CHECK(cudaMallocManaged(&managed, 512, 1));
+    tpagent_end();
+    for (int i = 0; i < count; i++) {
+        tpagent_begin("step");
+        tpagent_begin("scratch");
+        CHECK(cudaMalloc(&scratch, 7000));
+        tpagent_end();
+        tpagent_begin("batch");
+        CHECK(cudaFree(batch));
+        CHECK(cudaMalloc(&batch, 300));
+        tpagent_end();
+        CHECK(cudaFree(scratch));
+        tpagent_end();
+    }
+}
+
 /* A call that fails: its number is recorded, the last error stays the program's. */
 static void failing(int count)
 {
@@ -265,6 +290,22 @@ static void fast_exit(int count)
     _exit(7);
 }
 
+/* A program with threads before it has CUDA, and without work on the device before its end. */
+static void settled(int count)
+{
+    pthread_t thread;
+    int none = 0;
+
+    pthread_create(&thread, NULL, thread_main, &none);
+    pthread_join(thread, NULL);
+    usleep(50000);
+    for (int i = 0; i < count; i++)
+        launch_scale(NULL);
+    CHECK(cudaDeviceSynchronize());
+    usleep(300000);
+    _exit(7);
+}
+
 static void *killer(void *argument)
 {
     usleep((useconds_t) * (int *)argument);
@@ -295,7 +336,7 @@ int main(int argc, char **argv)
         {"threads", threads},         {"ranges", ranges},   {"memory", memory},
         {"failing", failing},         {"window", window},   {"fork_after", fork_after},
         {"fork_before", fork_before}, {"_exit", fast_exit}, {"killed", killed},
-        {"millions", millions},
+        {"millions", millions},       {"settled", settled}, {"live", live},
     };
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)

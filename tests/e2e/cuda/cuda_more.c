@@ -2,6 +2,7 @@
 /* Graphs, pools, and the driver's own interface: cuda_more SCENARIO [COUNT], as cuda_calls. */
 #include "cuda.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,22 @@ static void driver(int count)
     CHECK(cuModuleUnload(module));
 }
 
+/* Asks by name how many devices there are; what it does with one goes by address. */
+static void by_address(int count)
+{
+    void *handle = dlopen("libcudart.so.13", RTLD_NOW), *memory;
+    int (*allocate)(void **, size_t), (*release)(void *), devices;
+
+    *(void **)&allocate = dlsym(handle, "cudaMalloc");
+    *(void **)&release = dlsym(handle, "cudaFree");
+    CHECK(cudaGetDeviceCount(&devices));
+    for (int i = 0; i < count; i++) {
+        CHECK(allocate(&memory, 4096));
+        CHECK(release(memory));
+    }
+    printf("%d devices\n", devices);
+}
+
 /* Another module at the address of the first one: its kernel is another kernel. */
 static void modules(int count)
 {
@@ -137,7 +154,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int);
-    } scenarios[] = {{"graph", graph}, {"pools", pools}, {"driver", driver}, {"modules", modules}};
+    } scenarios[] = {{"graph", graph},
+                     {"pools", pools},
+                     {"driver", driver},
+                     {"modules", modules},
+                     {"by_address", by_address}};
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (!strcmp(argv[1], scenarios[i].name)) {

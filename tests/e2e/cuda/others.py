@@ -5,6 +5,7 @@ allocator."""
 import glob
 import json
 import os
+import subprocess
 
 import recorded
 import tap
@@ -94,6 +95,8 @@ print(json.dumps({key: found[key] for key in ("outer", "inner", "aten::ones")}))
             keys = "device_memory_usage", "self_device_memory_usage"
             tap.equal([rows[name][key] for key in keys], bytes_used[:2], f"bytes of {name}")
         assert b"the framework's own allocator" in report.stderr, report.stderr
+        report = tap.run([tap.TPREPORT, "gpu", *glob.glob(out + "/tpagent-*")], {})
+        assert b"Memory of device 0, by the framework's allocator\n" in report.stdout, report
 
 
 def test_static_runtime():
@@ -114,6 +117,28 @@ def test_static_runtime():
     tap.equal(api_names(p)["cuLaunchKernel"], 5, "imported driver calls")
 
 
+def test_some_pass_hooks_by():
+    """Some calls come by name, others by address or from a runtime inside of a library: what is
+    seen is right, what is not is said."""
+    command = [program("cuda_more"), "by_address", "5"]
+    p = run(command).only
+    tap.equal(api_names(p)["cudaMalloc"], 5, "allocations by CUPTI")
+    done = run(command, TPAGENT_CUDA="hooks", report=[])
+    tap.equal((done.out, done.err), ("1 devices\n", ""), "output")
+    tap.equal(api_names(done.only), {"cudaGetDeviceCount": 1}, "calls by name")
+    assert "no launch, copy or allocation came by" in done.only.line("cuda")["why"]
+    assert "no launch, copy or allocation came by" in done.reported[1], done.reported
+    command = [simulated("scenarios-13"), "library", "3", simulated("libsimmath.so")]
+    p = run(command).only
+    kernels = counts(p.all("gpu_kernel"), "name")
+    tap.equal(kernels, {"_Z5firstv": 3, "_Z4gemmv": 3}, "kernels by CUPTI")
+    done = run(command, TPAGENT_CUDA="hooks", report=[])
+    kernels = counts([e for e in done.only.all("cuda_begin") if e.kernel], "kernel")
+    tap.equal(kernels, {"_Z5firstv": 3}, "launches by name")
+    tap.equal(done.only.line("cuda")["why"], "TPAGENT_CUDA=hooks", "why")
+    assert "calls by address and of libraries with a runtime inside pass by" in done.reported[1]
+
+
 def test_second_subscriber():
     """A profiler that comes after us is refused by CUPTI, and goes on; our records are whole."""
     done = run([simulated("profiling"), "kineto", "30"])
@@ -124,27 +149,96 @@ def test_second_subscriber():
     nothing_lost(p)
 
 
+def profiling(how, count=30, **more):
+    """A client of CUPTI beside us, which does not subscribe."""
+    command = [simulated("profiling"), how, str(count)]
+    done = run(command, report=["total"], **more)
+    return command[0], done, done.only, done.reported[1]
+
+
 def test_replaced_callbacks():
     """One that takes CUPTI's buffers: it gets all, we say who it was; nothing is there twice."""
-    command = [simulated("profiling"), "replace", "30"]
-    done = run(command)
+    client, done, p, said = profiling("replace")
     tap.equal(done.out, "kernels 30 calls 31\n", "output")
-    who = f"{command[0]} takes CUPTI's buffers: device records end here"
+    who = f"{client} takes CUPTI's buffers: device records end here"
     tap.equal(done.err, f"tpagent: cuda: {who}\n", "stderr")
-    p = done.only
     tap.equal((p.line("cuda")["mode"], p.line("cuda")["why"]), ("cupti", who), "the cuda line")
     tap.equal(len(p.all("gpu_kernel")), 1, "kernels from before")
     tap.equal(p.all("cuda_begin"), [], "calls seen by hooks")
     launches = len(p.all("cuda_api", name="cudaLaunchKernel"))
     tap.equal(launches, 1, "launches from before")
+    assert f"CUDA: {who}" in said, said
+    # a launch and its wait came before; 30 launches and the wait behind them did not
+    assert "31 CUDA calls have no record of CUPTI's" in said, said
+
+
+NAMELESS = (
+    "another client of CUPTI took CUPTI's buffers or switched its records off: device records are"
+    " missing"
+)
+
+
+def test_replaced_by_dlsym():
+    """The same with functions that dlsym found: nobody saw it come, what is missing is seen."""
+    _, done, p, said = profiling("replace-dlsym")
+    tap.equal(done.out, "kernels 31 calls 33\n", "output: it gets our buffers, too")
+    tap.equal(done.err, f"tpagent: cuda: {NAMELESS}\n", "stderr")
+    tap.equal((p.all("gpu_kernel"), p.all("cuda_api")), ([], []), "what is ours")
+    tap.equal(len(p.all("cuda_call")), 33, "calls")
+    assert f"CUDA: {NAMELESS}" in said and "33 CUDA calls have no record" in said, said
+
+
+def test_kinds_switched_off():
+    """One that switches kinds of records off, for itself and so for all: by imports it is named, by
+    dlsym what is missing is said. What came before is there."""
+    for how in ("disable", "disable-dlsym"):
+        client, done, p, said = profiling(how)
+        tap.equal(done.out, "", "output")
+        who = (
+            f"{client} switched CUPTI's records off: device records are missing from here on"
+            if how == "disable"
+            else NAMELESS
+        )
+        tap.equal(done.err, f"tpagent: cuda: {who}\n", "stderr")
+        kernels = counts(p.all("gpu_kernel"), "name")
+        tap.equal(kernels, {"_Z8profiledv": 31}, f"kernels from before, {how}")
+        ids = [e.correlation for e in p.all("cuda_call")]
+        tap.equal(len(ids), 64, "calls, which callbacks tell")
+        seen = {k.correlation for k in p.all("gpu_kernel")}
+        assert seen <= set(ids[:33]), (seen, ids)
+        assert f"CUDA: {who}" in said, said
+        tap.equal(p.line("cuda")["missing"], 1, "the cuda line")
+
+
+def test_silence():
+    """Where one took the buffers unseen and the program goes on, that is said after half a minute:
+    it may never end."""
+    with tap.folder() as out:
+        command = [simulated("profiling"), "linger", "2000"]
+        program_runs = subprocess.Popen(
+            command,
+            env=recorded.environment(out, TPAGENT_WHEN_FULL="wait"),
+            stderr=subprocess.PIPE,
+        )
+        try:
+            line = program_runs.stderr.readline().decode()
+        finally:
+            program_runs.kill()
+            program_runs.wait()
+        silent = "another client of CUPTI takes CUPTI's buffers: device records end here"
+        tap.equal(line, f"tpagent: cuda: {silent}\n", "said while it runs")
 
 
 def main():
     t = Chosen()
     t.check("PyTorch's own account of device memory is ours", test_pytorch)
     t.check("a statically linked runtime", test_static_runtime)
+    t.check("calls that pass hooks by, beside others", test_some_pass_hooks_by)
     t.check("a second subscriber is refused, we are whole", test_second_subscriber)
     t.check("another client takes CUPTI's buffers", test_replaced_callbacks)
+    t.check("the same, with functions from dlsym", test_replaced_by_dlsym)
+    t.check("another client switches records off", test_kinds_switched_off)
+    t.check("another client has the buffers, and the program goes on", test_silence)
     t.check("PyTorch's caching allocator", test_allocator)
     t.end()
 

@@ -7,14 +7,16 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../decoder"))
+for _folder in ("..", "../../decoder", "../../viewers"):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), _folder))
 import tap  # noqa: E402
 import tptrace  # noqa: E402
 
+os.environ.pop("LD_LIBRARY_PATH", None)  # meson names the stand-ins of all versions there
 SIMCUDA = os.environ["SIMCUDA"]
 PROGRAMS = os.environ["CUDA_PROGRAMS"]
 LOST = ("dropped", "no_room", "no_time", "invalid", "buffers")
+SCRIPT = "kernel _Z5scalePff 5000; kernel _Z3sum* 700; set SET_NS 1000"
 NAMES = {"name", "kernel", "geometry", "source"}
 
 
@@ -62,8 +64,9 @@ class Process:
 
 
 class Run:
-    def __init__(self, code, out, err, processes):
+    def __init__(self, code, out, err, processes, reported):
         self.code, self.out, self.err, self.processes = code, out, err, processes
+        self.reported = reported  # what tpreport printed, stdout and stderr, when asked for
 
     @property
     def only(self):
@@ -82,14 +85,21 @@ def environment(out, version="13", **variables):
     return tap.recorded_environment(out, **given)
 
 
-def run(command, version="13", timeout=120, code=0, **variables):
+def reported(folder, arguments):
+    found = glob.glob(os.path.join(folder, "tpagent-*"))
+    done = tap.run([tap.TPREPORT, *arguments, *found], tap.clean_environment())
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def run(command, version="13", timeout=120, code=0, report=None, **variables):
     with tap.folder() as out:
         done = tap.run(command, environment(out, version, **variables), timeout=timeout)
         if code is not None and done.returncode != code:
             raise AssertionError(f"status {done.returncode}: {done.stderr.decode()}")
         folders = sorted(glob.glob(os.path.join(out, "tpagent-*/*/*/meta.jsonl")))
         found = [Process(os.path.dirname(path)) for path in folders]
-        return Run(done.returncode, done.stdout.decode(), done.stderr.decode(), found)
+        printed = reported(out, report) if report is not None else None
+        return Run(done.returncode, done.stdout.decode(), done.stderr.decode(), found, printed)
 
 
 def program(name):
@@ -124,6 +134,53 @@ def nothing_lost(process):
 def api_names(process):
     """Of either way."""
     return counts(process.all("cuda_api") + process.all("cuda_begin"), "name")
+
+
+def work_of(events):
+    """Events of devices, of a trace."""
+    return [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+
+
+class Recording:
+    """A program's recording, kept while its reports are made."""
+
+    def __init__(self, folder, command, status=0, **variables):
+        variables.setdefault("SIMCUDA_INLINE", SCRIPT)
+        variables.setdefault("TPAGENT_CUPTI_CLOCK", "cupti")
+        done = tap.run(command, environment(folder, **variables), timeout=120)
+        tap.equal(done.returncode, status, f"status of {command}: {done.stderr.decode()}")
+        self.out, self.err = done.stdout.decode(), done.stderr.decode()
+        self.said = ""  # by the last report, on stderr
+        (self.path,) = glob.glob(os.path.join(folder, "tpagent-*"))
+
+    def process(self):
+        """Its records."""
+        (meta,) = glob.glob(os.path.join(self.path, "*/*/meta.jsonl"))
+        return Process(os.path.dirname(meta))
+
+    def text(self, *arguments, status=(0, 3)):
+        done = tap.run([tap.TPREPORT, *arguments, self.path], tap.clean_environment())
+        self.said = done.stderr.decode()
+        assert done.returncode in status, f"{arguments}: {done.returncode}: {self.said}"
+        return done.stdout.decode()
+
+    def rows(self, *arguments):
+        return json.loads(self.text(*arguments, "--format=json"))["rows"]
+
+    def table(self):
+        return {r["key"]: r for r in self.rows("averages", "--row-limit=-1")}
+
+    def kernels(self):
+        return {r["name"]: (r["count"], round(r["total_us"] * 1000)) for r in self.rows("kernels")}
+
+    def gpu(self):
+        return json.loads(self.text("gpu", "--format=json"))["devices"]
+
+    def trace(self, *arguments):
+        return json.loads(self.text("trace", *arguments))
+
+    def work(self):
+        return work_of(self.trace()["traceEvents"])
 
 
 class Chosen(tap.Tap):

@@ -5,7 +5,9 @@ import recorded
 import tap
 from recorded import Chosen, api_names, calls, counts, length, more, nothing_lost, program
 
-SCRIPT = "kernel _Z5scalePff 5000 registers 40 shared 1024; kernel _Z3sum* 700; api cudaMalloc 7000"
+SCRIPT = (
+    "kernel _Z5scalePff 5000 registers 40 shared 1024; kernel _Z3sum* 700; api cudaMalloc 7000"
+)
 
 
 def test_two_streams():
@@ -241,18 +243,21 @@ def test_hooks_are_ranges():
 
 def test_buffers_run_out():
     """Refused buffers are drops, counted; what remains is right."""
-    p = calls(
-        "many",
-        3000,
-        TPAGENT_CUDA_BUFFERS="2m",
-        SIMCUDA_RECORDS_PER_BUFFER=20,
-        timeout=200,
-    ).only
-    lost = p.line("cuda_lost")
+    for launches in (3000, 9000, 27000, 81000):  # a busy machine may let the agent keep up
+        p = calls(
+            "many",
+            launches,
+            TPAGENT_CUDA_BUFFERS="2m",
+            SIMCUDA_RECORDS_PER_BUFFER=20,
+            timeout=200,
+        ).only
+        lost = p.line("cuda_lost")
+        if lost["buffers"]:
+            break
     kernels = p.all("gpu_kernel")
     api = p.all("cuda_api", name="cudaLaunchKernel")
     assert {length(k) for k in kernels} <= {10000}
-    missing = 3000 - len(kernels) + 3000 - len(api)
+    missing = launches - len(kernels) + launches - len(api)
     assert lost["buffers"] > 0, lost
     assert lost["dropped"] >= missing > 0, (lost, missing)
     known = {e.correlation for e in p.all("cuda_call")}

@@ -5,56 +5,15 @@ import collections
 import json
 import math
 import os
-import subprocess
 
 import recorded
+import run_viewers
 import tap
-from recorded import program
+from recorded import Chosen, Recording, length, program, work_of
 
-SCRIPT = "kernel _Z5scalePff 5000; kernel _Z3sum* 700; set SET_NS 1000"
 SCALE, SUM = "scale(float*, float)", "sum(float const*, float*)"
 FILL = "Memset (Device)"
 FILL_NS = 1000 + 4096 // 64
-
-
-class Recording:
-    """A program's recording, kept while its reports are made."""
-
-    def __init__(self, folder, command, **variables):
-        variables.setdefault("SIMCUDA_INLINE", SCRIPT)
-        variables.setdefault("TPAGENT_CUPTI_CLOCK", "cupti")
-        done = tap.run(command, recorded.environment(folder, **variables), timeout=120)
-        tap.equal(done.returncode, 0, f"status of {command}: {done.stderr.decode()}")
-        (self.path,) = [
-            os.path.join(folder, d) for d in os.listdir(folder) if d.startswith("tpagent-")
-        ]
-
-    def text(self, *arguments):
-        done = subprocess.run(
-            [tap.TPREPORT, *arguments, self.path], capture_output=True, timeout=120
-        )
-        tap.equal(done.returncode in (0, 3), True, f"{arguments}: {done.stderr.decode()}")
-        return done.stdout.decode()
-
-    def rows(self, *arguments):
-        return json.loads(self.text(*arguments, "--format=json"))["rows"]
-
-    def table(self):
-        return {r["key"]: r for r in self.rows("averages", "--row-limit=-1")}
-
-    def kernels(self):
-        return {
-            r["name"]: (r["count"], round(r["total_us"] * 1000)) for r in self.rows("kernels")
-        }
-
-    def gpu(self):
-        return json.loads(self.text("gpu", "--format=json"))["devices"]
-
-    def trace(self, *arguments):
-        return json.loads(self.text("trace", *arguments))
-
-    def work(self):
-        return work_of(self.trace()["traceEvents"])
 
 
 def recording(folder, scenario, count, where="cuda_calls", **variables):
@@ -87,11 +46,6 @@ def flows_lead_from_calls_to_work(r):
     tap.equal(got, wanted, "arrows")
 
 
-def work_of(events):
-    """Events of devices."""
-    return [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
-
-
 def covered_ns(events):
     """How long any of them ran."""
     spans = sorted((round(e["ts"] * 1000), round(e["dur"] * 1000)) for e in events)
@@ -113,7 +67,9 @@ def views_agree(r, kernels):
     total = sum(ns for _, ns in wanted.values())
     tap.equal(sum(d["kernels"] for d in r.gpu()), sum(c for c, _ in wanted.values()), "gpu: count")
     work = r.work()
-    tap.equal(sum(d["work_ns"] for d in r.gpu()), total + not_kernels_ns(work), "gpu: time of work")
+    tap.equal(
+        sum(d["work_ns"] for d in r.gpu()), total + not_kernels_ns(work), "gpu: time of work"
+    )
     for device in r.gpu():
         here = [e for e in work if e["args"]["device"] == device["device"]]
         tap.equal(device["busy_ns"], covered_ns(here), "gpu: busy")
@@ -228,15 +184,235 @@ def test_memory():
         tap.equal(math.isclose(row["self_device_memory_usage"], 0), True, "what is left")
 
 
+def waits_ns(r):
+    return sum(length(e) for e in r.process().all("cuda_sync"))
+
+
+def of_name(rows, key):
+    return [row for row in rows if row["key"] == key]
+
+
+def device_times(rows, key):
+    """Self and total, in ns, of each event of this name."""
+    columns = "self_device_time_total", "device_time_total"
+    return [tuple(round(row[c] * 1000) for c in columns) for row in of_name(rows, key)]
+
+
+def footer_ns(text):
+    (line,) = [line for line in text.splitlines() if line.startswith("Self CUDA time total: ")]
+    return round(float(line.split()[-1].removesuffix("us")) * 1000)
+
+
+def test_events():
+    """A row for each event: kernels as the script has them, ranges with what they launched."""
+    with tap.folder() as folder:
+        r = recording(folder, "ranges", 20)
+        rows = r.rows("events")
+        tap.equal(device_times(rows, SCALE), [(5000, 5000)] * 40, SCALE)
+        tap.equal(device_times(rows, SUM), [(700, 700)] * 20, SUM)
+        tap.equal(device_times(rows, "forward"), [(10000, 10000)] * 20, "forward")
+        tap.equal(device_times(rows, "step"), [(14000, 214000)], "step")
+        tap.equal(device_times(rows, "cudaLaunchKernel"), [(0, 0)] * 60, "launches")
+        waits = [(length(e), length(e)) for e in r.process().all("cuda_sync")]
+        tap.equal(device_times(rows, "Context Sync"), waits, "waits")
+        for row in of_name(rows, "forward"):
+            kernels = [
+                (k["name"], k["device"], round(k["duration"] * 1000)) for k in row["kernels"]
+            ]
+            tap.equal(kernels, [(SCALE, 0, 5000)] * 2, "kernels of a range")
+        tap.equal({row["count"] for row in rows}, {1}, "counts")
+        text = r.text("events", "--row-limit=-1", "--time-unit=us")
+        tap.equal(footer_ns(text), 214000, "the sum below the table")
+        lines = [line.split("  ") for line in text.splitlines()]
+        tap.equal(sum(SCALE in [cell.strip() for cell in line] for line in lines), 40, "rows")
+        top = r.rows("events", "--top-level-events-only")
+        tap.equal((len(of_name(top, "step")), of_name(top, "forward")), (1, []), "top level")
+        table = r.text("events", "--format=csv").splitlines()
+        at = table[0].split(",").index("self_device_time_total")
+        got = sum(float(line.rsplit(",", len(table[0].split(",")) - at)[1]) for line in table[1:])
+        tap.equal(round(got * 1000), 2 * 214000 + sum(w for w, _ in waits), "CSV")
+
+
+def test_total():
+    """Every row added up: ranges, and the kernels again, and waits."""
+    for count in (1, 20):
+        with tap.folder() as folder:
+            r = recording(folder, "ranges", count)
+            kernels, waits = count * (2 * 5000 + 700), waits_ns(r)
+            (total,) = r.rows("total")
+            own, inclusive = device_times([total], "Total")[0]
+            tap.equal(own, 2 * kernels + waits, "self times")
+            forward = count * 2 * 5000
+            tap.equal(inclusive, kernels + forward + kernels + waits, "times with what is inside")
+            events = r.rows("events")
+            tap.equal(total["count"], len(events), "count")
+            tap.equal(total["device_type"], "CUDA", "of the last event")
+            text = r.text("total", "--time-unit=us")
+            assert f"{own / 1000:.3f}us" in text, text
+    with tap.folder() as folder:
+        r = recording(folder, "devices", 7, SIMCUDA_DEVICES=2)
+        work = sum(round(e["dur"] * 1000) for e in r.work())
+        (total,) = r.rows("total")
+        tap.equal(device_times([total], "Total")[0][0], work + waits_ns(r), "two devices")
+
+
+def folded(text):
+    """Weights by path, without process and thread."""
+    found = {}
+    for line in text.splitlines():
+        path, weight = line.rsplit(" ", 1)
+        found[tuple(path.split(";")[2:])] = int(weight)
+    return found
+
+
+def test_stacks():
+    """The ranges around each kernel, weighed by device time; and launches by count."""
+    for order in ("api", "shuffle"):
+        with tap.folder() as folder:
+            more = {"SIMCUDA_ORDER": order, "SIMCUDA_RECORDS_PER_BUFFER": 7}
+            r = recording(folder, "ranges", 20, **more)
+            wanted = {("step", SUM): 20 * 700, ("step", "forward", SCALE): 40 * 5000}
+            got = folded(r.text("stacks", "--format=folded", "--metric=device"))
+            tap.equal(got, wanted, f"device time, order {order}")
+            got = folded(r.text("stacks", "--format=folded", "--metric=count"))
+            tap.equal(got[("step", "forward", SCALE)], 40, "kernels")
+            tap.equal(got[("step", "cudaLaunchKernel")], 20, "launches")
+            cpu = sum(round(row["self_cpu_time_total"] * 1000) for row in r.rows("events"))
+            got = folded(r.text("stacks", "--format=folded"))
+            assert abs(sum(got.values()) - cpu) <= len(got), (got, cpu)
+            tap.equal(r.text("stacks"), "", "stacks of Python")
+            assert "no stacks of Python; --format folded" in r.said, r.said
+    with tap.folder() as folder:
+        r = recording(folder, "graph", 6, where="cuda_more")
+        got = folded(r.text("stacks", "--format=folded", "--metric=device"))
+        wanted = {("replay", SCALE): 30000, ("replay", SUM): 4200, ("replay", FILL): 6 * FILL_NS}
+        tap.equal(got, wanted, "of graphs")
+    with tap.folder() as folder:
+        r = recording(folder, "live", 3)
+        metric = "--metric=self_device_memory_usage"
+        got = folded(r.text("stacks", "--format=folded", metric))
+        wanted = {("weights",): 6512, ("step", "scratch"): 21000, ("step", "batch"): 300}
+        tap.equal(got, wanted, "device memory; of the steps themselves it is less than nothing")
+
+
+def test_allocations():
+    """`memory` is of the host: of a program that uses CUDA it has the program's own, by range, and
+    nothing of the device."""
+    with tap.folder() as folder:
+        r = recording(folder, "memory", 1, TPAGENT_ALLOC="all")
+        report = json.loads(r.text("memory", "--format=json", "--row-limit=-1"))
+        device = {m.address for m in r.process().all("cuda_memory", memory_kind=3)}
+        allocated = r.process().all("alloc")
+        mine = [e for e in allocated if e.address in device]
+        tap.equal((len(device), mine), (2, []), "device memory")
+        total = report["total"]
+        got = total["allocations"], total["allocated_bytes"]
+        tap.equal(got, (len(allocated), sum(e.bytes for e in allocated)), "all of them")
+        (row,) = [row for row in report["stacks"] if row["stack"][:1] == ["memory"]]
+        wanted = {"allocations": 1, "frees": 1, "live_blocks": 0, "live_bytes": 0}
+        tap.equal({k: row[k] for k in wanted}, wanted, "the buffer that the program copies from")
+        assert 4096 <= row["allocated_bytes"] < 4200, row
+        assert "Allocations" in r.text("memory")
+
+
+def test_viewers():
+    """HolisticTraceAnalysis and TensorBoard's plugin find the script's kernels in our traces."""
+    python = run_viewers.find_python()
+    if not python:
+        raise tap.Skip("no Python with HolisticTraceAnalysis and torch-tb-profiler")
+    cases = [
+        ("cuda_calls", "ranges", 50, {SCALE: (100, 5000), SUM: (50, 700)}),
+        ("cuda_calls", "devices", 7, {SCALE: (14, 5000)}),
+        ("cuda_more", "graph", 6, {SCALE: (6, 5000), SUM: (6, 700), FILL: (6, FILL_NS)}),
+    ]
+    for where, scenario, count, wanted in cases:
+        with tap.folder() as folder:
+            r = recording(folder, scenario, count, where=where, SIMCUDA_DEVICES=2)
+            trace = os.path.join(folder, "trace.json.gz")
+            r.text("trace", "-o", trace)
+            (hta,), _ = run_viewers.read_with(python, "read_with_hta.py", [trace])
+            got = {k["name"]: round(k["sum (us)"] * 1000) for k in hta["kernels"]}
+            got = {name: ns for name, ns in got.items() if not name.startswith("Memcpy")}
+            sums = {name: number * ns for name, (number, ns) in wanted.items()}
+            tap.equal(got, sums, f"HTA, {scenario}")
+            (board,), _ = run_viewers.read_with(python, "read_with_tensorboard.py", [trace])
+            counts = {name: number for name, (number, _) in wanted.items() if name != FILL}
+            tap.equal(board["kernels"], counts, f"TensorBoard, {scenario}")
+
+
+def test_check():
+    """Every byte of recordings of CUDA; status 3 where something of CUPTI's is missing."""
+    cases = [
+        ("ranges", 0, {}),
+        ("streams", 0, {"SIMCUDA_ORDER": "shuffle"}),
+        ("ranges", 0, {"TPAGENT_CUDA": "hooks"}),
+        ("ranges", 3, {"SIMCUDA_DROP_EVERY": 10}),
+        ("ranges", 3, {"SIMCUDA_ZERO_EVERY": 10}),
+        ("ranges", 3, {"SIMCUDA_FATAL_AFTER": 20}),
+        ("ranges", 3, {"SIMCUDA_FLUSH_DELAY_MS": 5000}),
+    ]
+    for scenario, status, more in cases:
+        with tap.folder() as folder:
+            r = recording(folder, scenario, 50, **more)
+            text = r.text("check", status=(status,))
+            wanted = "something was lost" if status else ": whole"
+            assert wanted in text, (more, text)
+            r.text("averages", status=(status,))
+    with tap.folder() as folder:
+        r = recording(folder, "settled", 50, status=-9, SIMCUDA_KILL_IN_FLUSH=60)
+        text = r.text("check", status=(3,))
+        assert "CUDA calls have no record of CUPTI's" in text, text
+
+
+def test_live():
+    """What is live at the end, with the range that allocated it, whoever freed the rest; by range
+    what it took minus what it gave back."""
+    count = 6
+    weights = sum(1000 * i for i in range(1, count + 1)) + 512
+    own = {"weights": weights, "scratch": count * 7000, "batch": 300, "step": -count * 7000}
+    total = {**own, "step": 300}
+    for way in ("cupti", "hooks"):
+        with tap.folder() as folder:
+            r = recording(folder, "live", count, TPAGENT_CUDA=way)
+            memory = json.loads(r.text("gpu", "--format=json"))["memory"]
+            got = {o["operator"]: (o["blocks"], o["bytes"]) for o in memory["live"]}
+            tap.equal(got, {"weights": (count + 1, weights), "batch": (1, 300)}, f"live, {way}")
+            (device,) = memory["devices"]
+            got = [device[f"{k}_bytes"] for k in ("allocated", "freed", "peak", "live")]
+            freed = count * 7000 + (count - 1) * 300
+            wanted = [freed + weights + 300, freed, weights + 7000 + 300, weights + 300]
+            tap.equal(got, wanted, f"over time, {way}")
+            tap.equal(memory["by"], "cuda", f"by, {way}")
+            text = r.text("gpu")
+            assert "Memory of device 0, by cudaMalloc and its like\n" in text, text
+            said = "device memory is what cudaMalloc and its like allocated\n"
+            assert said in r.said, r.said
+            table = r.table()
+            for name in own:
+                got = [table[name][k + "device_memory_usage"] for k in ("self_", "")]
+                # an interposed call is a range, which has the bytes itself
+                wanted = own[name] if way == "cupti" else 0
+                tap.equal(got, [wanted, total[name]], f"bytes of {name}, {way}")
+            got = sum(row["self_device_memory_usage"] for row in table.values())
+            tap.equal(got, weights + 300, f"bytes of all, {way}")
+
+
 def main():
-    t = tap.Tap()
+    t = Chosen()
     t.check("two streams: every view has the script's kernels", test_streams)
     t.check("two devices, each with its own", test_devices)
     t.check("ranges, with records in any order", test_ranges)
     t.check("hooks: launches without device times", test_hooks)
     t.check("graphs, by node and whole", test_graphs)
     t.check("dropped records", test_dropped)
+    t.check("single events", test_events)
+    t.check("the total", test_total)
+    t.check("stacks of ranges, by device time and memory", test_stacks)
+    t.check("allocations of the host", test_allocations)
+    t.check("what trace viewers read", test_viewers)
+    t.check("check", test_check)
     t.check("memory of two devices", test_memory)
+    t.check("memory that is live at the end, with who allocated it", test_live)
     t.end()
 
 

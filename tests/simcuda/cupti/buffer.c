@@ -9,6 +9,7 @@
  * shuffle (any record any time: one of the last 64, by SIMCUDA_SEED). SIMCUDA_RECORDS_PER_BUFFER
  * splits earlier than the size demands. SIMCUDA_NULL_BUFFER=crash|drop: what a NULL buffer does
  * (crash before API 27). SIMCUDA_EMPTY_BUFFERS=1: a forced flush hands out empty buffers too.
+ * SIMCUDA_KILL_IN_FLUSH=N: SIGKILL when the client has read N records in flushes and wants more.
  */
 #include "cupti.h"
 
@@ -57,9 +58,12 @@ static struct {
     enum order order;
     uint64_t records_per_buffer, seed;
     bool null_crashes, empty_too, chosen;
+    uint64_t flushes;         /* running */
+    int64_t read_before_kill; /* -1: no kill */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER,
            .wake = PTHREAD_COND_INITIALIZER,
            .delivering = PTHREAD_MUTEX_INITIALIZER,
+           .read_before_kill = -1,
            .queue_end = &state.queue};
 static struct slot shared = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static __thread struct slot *own;
@@ -92,6 +96,7 @@ static void choose(void)
     state.seed = core->number("SEED", 1) | 1;
     state.null_crashes = *null ? !strcmp(null, "crash") : sim_cupti_api() < 27;
     state.empty_too = core->number("EMPTY_BUFFERS", 0);
+    state.read_before_kill = (int64_t)core->number("KILL_IN_FLUSH", UINT64_MAX);
     pthread_key_create(&slot_key, give_up_slot);
     state.slots = &shared;
 }
@@ -155,30 +160,38 @@ static bool deliver_one(void)
     return full;
 }
 
+static struct timespec after_ms(uint64_t ms)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_sec += (time_t)(ms / 1000);
+    time.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
+/* Hands full buffers out as they come, and flushes once a period, however many come. */
 static void *work(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&state.lock);
     for (;;) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        uint64_t ms = state.period_ms ? state.period_ms : 1000000;
-        until.tv_sec += (time_t)(ms / 1000);
-        until.tv_nsec += (long)(ms % 1000) * 1000000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
+        uint32_t period_ms = state.period_ms;
+        struct timespec until = after_ms(period_ms ? period_ms : 1000000);
         int timed_out = 0;
-        while (!state.queue && !timed_out)
-            timed_out = pthread_cond_timedwait(&state.wake, &state.lock, &until);
-        bool period_over = timed_out && state.period_ms;
-        pthread_mutex_unlock(&state.lock);
-        if (period_over)
-            sim_buffers_flush(false);
-        while (deliver_one())
-            ;
-        pthread_mutex_lock(&state.lock);
+        while (!timed_out && state.period_ms == period_ms) {
+            while (!state.queue && !timed_out && state.period_ms == period_ms)
+                timed_out = pthread_cond_timedwait(&state.wake, &state.lock, &until);
+            pthread_mutex_unlock(&state.lock);
+            if (timed_out && period_ms)
+                sim_buffers_flush(false);
+            while (deliver_one())
+                ;
+            pthread_mutex_lock(&state.lock);
+        }
     }
     return NULL;
 }
@@ -402,12 +415,20 @@ void sim_buffers_release_late(void)
         each_slot(release_slot, false);
 }
 
+bool sim_buffers_kill_now(void)
+{
+    return state.read_before_kill >= 0 && __atomic_load_n(&state.flushes, __ATOMIC_RELAXED) &&
+           __atomic_fetch_sub(&state.read_before_kill, 1, __ATOMIC_RELAXED) == 0;
+}
+
 int sim_buffers_flush(bool forced)
 {
     choose_once();
+    __atomic_add_fetch(&state.flushes, 1, __ATOMIC_RELAXED);
     each_slot(flush_slot, forced);
     while (deliver_one())
         ;
+    __atomic_sub_fetch(&state.flushes, 1, __ATOMIC_RELAXED);
     return CUPTI_OK;
 }
 

@@ -83,6 +83,8 @@ int sim_buffers_flush(bool forced);
 int sim_buffers_flush_period(uint32_t ms);
 uint64_t sim_buffers_take_dropped(void);
 bool sim_in_buffer_callback(void); /* this thread is inside request or complete */
+/* SIMCUDA_KILL_IN_FLUSH=N: whether a flush runs, and the client has read N records meanwhile. */
+bool sim_buffers_kill_now(void);
 extern struct sim_buffer_calls {
     void (*request)(uint8_t **buffer, size_t *size, size_t *max_records);
     void (*complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,

@@ -2,7 +2,9 @@
 /* Activity records as bytes: records.def for the API version of this process. */
 #include "cupti.h"
 
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 struct field {
     uint16_t kind, index, offset, bytes;
@@ -95,6 +97,8 @@ ENTRY(cuptiActivityGetNextRecord, uint8_t *buffer, size_t valid_bytes, uint8_t *
 {
     if (!record)
         return CUPTI_EPARAMETER;
+    if (sim_buffers_kill_now())
+        kill(getpid(), SIGKILL);
     if (!buffer || !valid_bytes)
         return CUPTI_EMAXLIMIT;
     uint8_t *next = buffer;

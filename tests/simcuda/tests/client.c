@@ -10,7 +10,8 @@
  * buffer null=N           every Nth request gets NULL           slow=MS            each request
  * sleeps noflush          do not flush at exit                  attribute=9:0      set a byte
  * attribute driverapi=CBID   cuptiActivityEnableDriverApi          second             subscribe
- * once more walk=FILE        let this library's cuptiActivityGetNextRecord walk the buffers
+ * once more walk=FILE        let this library's cuptiActivityGetNextRecord walk the buffers lines
+ * write each line at once
  *
  * A line is a word, then name=value pairs. Offsets are the specification's, written down here a
  * second time.
@@ -62,7 +63,7 @@ static size_t buffer_size = 1 << 20;
 static uint64_t null_every, requests, buffers, dropped;
 static unsigned slow_ms;
 static int await_worker, print_sizes, flush_at_exit = 1, count_only, forked, ignores_fork;
-static uint64_t counts[64];
+static uint64_t counts[64], called;
 static char misuse[32];
 static pthread_mutex_t client_lock = PTHREAD_MUTEX_INITIALIZER;
 static int (*walker)(uint8_t *, size_t, uint8_t **);
@@ -322,6 +323,10 @@ static void called_back(void *data, uint32_t domain, uint32_t cbid, const void *
         return;
     }
     const struct call_info *info = what;
+    if (count_only) {
+        called += info->site == 0;
+        return;
+    }
     misbehave();
     if (info->site == 0)
         *info->data = 1000 + info->correlation;
@@ -353,9 +358,9 @@ static void at_exit(void)
     size_t now = 0;
     cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &now);
     if (count_only)
-        fprintf(out, "counted runtime=%llu driver=%llu kernel=%llu\n",
+        fprintf(out, "counted runtime=%llu driver=%llu kernel=%llu callbacks=%llu\n",
                 (unsigned long long)counts[5], (unsigned long long)counts[4],
-                (unsigned long long)counts[10]);
+                (unsigned long long)counts[10], (unsigned long long)called);
     fprintf(out, "exit flush=%d requests=%llu buffers=%llu dropped=%llu clock_calls=%llu\n", result,
             (unsigned long long)requests, (unsigned long long)buffers,
             (unsigned long long)(dropped + now), (unsigned long long)clock_calls);
@@ -501,6 +506,8 @@ static void obey(const char *word, void *subscriber)
         begin_misuse(value);
     else if (!strcmp(word, "sizes"))
         print_sizes = 1;
+    else if (!strcmp(word, "lines"))
+        setlinebuf(out);
     else if (!strcmp(word, "await"))
         await_worker = 1;
     else if (!strcmp(word, "noatfork"))

@@ -5,7 +5,6 @@ import time
 
 import sim
 
-
 # Faults
 
 
@@ -50,6 +49,12 @@ def a_flush_can_take_long():
     run = sim.scenario("launches", 1, SIMCUDA_FLUSH_DELAY_MS=200)
     sim.true(time.monotonic() - begin > 0.2, "did not wait")
     sim.equal(len(run.all("kernel")), 1)
+
+
+def a_process_is_killed_in_a_flush(records):
+    do = "lines kinds=5,10"
+    run = sim.scenario("launches", 20, do=do, code=-9, SIMCUDA_KILL_IN_FLUSH=records)
+    sim.equal(len(sim.calls_and_kernels(run)), records)
 
 
 def a_name_pointer_is_used_again_after_unload():
@@ -118,6 +123,8 @@ tap.check(zero_times_with_a_timestamp_callback_only)
 tap.check(overhead_is_told)
 tap.check(cupti_gives_up_and_says_so)
 tap.check(a_flush_can_take_long)
+tap.check(a_process_is_killed_in_a_flush, 0)
+tap.check(a_process_is_killed_in_a_flush, 11)
 tap.check(a_name_pointer_is_used_again_after_unload)
 tap.check(a_kept_pointer_is_stale_after_unload)
 tap.check(times_are_of_CLOCK_REALTIME)

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that profiles itself through ordinary imports of libcupti:
+ * A program that profiles itself, or is in another's way, through libcupti: HOW COUNT
  *
- *     kineto COUNT    subscribes, registers a callback that returns the TSC, enables kinds,
- * launches, flushes and reads at once; prints what it got replace COUNT   no subscription:
- * registers its buffer callbacks over whatever is there, frees each buffer that comes back, whoever
- * asked for it
+ * kineto         subscribes, registers a clock that returns the TSC, enables kinds, launches,
+ *                flushes and reads at once; prints what it got
+ * replace        no subscription: registers its buffer callbacks over whatever is there, frees each
+ *                buffer that comes back, whoever asked for it
+ * replace-dlsym  the same with functions that dlsym found
+ * disable        launches COUNT kernels, switches kinds off, launches as many again
+ * disable-dlsym  the same with functions that dlsym found
+ * linger         as replace-dlsym, but it launches COUNT kernels ten times a second until it is
+ *                killed
  */
 #include "cuda.h"
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 KERNEL(profiled, "_Z8profiledv")
@@ -75,42 +82,90 @@ static void ignore(void *data, uint32_t domain, uint32_t cbid, const void *info)
     (void)data, (void)domain, (void)cbid, (void)info;
 }
 
-static void enable(int (*each)(uint32_t))
+/* What a client uses without subscribing; imported, or found as plugins find it. */
+static struct {
+    int (*register_callbacks)(void (*)(uint8_t **, size_t *, size_t *),
+                              void (*)(void *, uint32_t, uint8_t *, size_t, size_t));
+    int (*enable)(uint32_t);
+    int (*disable)(uint32_t);
+    int (*flush)(uint32_t);
+} cupti = {cuptiActivityRegisterCallbacks, cuptiActivityEnable, cuptiActivityDisable,
+           cuptiActivityFlushAll};
+
+static void find_by_dlsym(void)
+{
+    void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    *(void **)&cupti.register_callbacks = dlsym(library, "cuptiActivityRegisterCallbacks");
+    *(void **)&cupti.enable = dlsym(library, "cuptiActivityEnable");
+    *(void **)&cupti.disable = dlsym(library, "cuptiActivityDisable");
+    *(void **)&cupti.flush = dlsym(library, "cuptiActivityFlushAll");
+}
+
+static void each_kind(int (*each)(uint32_t))
 {
     static const uint32_t kinds[] = {5, 10, 1, 2};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         each(kinds[i]);
 }
 
-int main(int argc, char **argv)
+static int launch(int count)
 {
-    int replace = argc > 1 && !strcmp(argv[1], "replace"), count = argc > 2 ? atoi(argv[2]) : 10;
-    void *subscriber;
-    /* CUDA is in use before the profiler starts, as in a training script. */
-    if (launch_as_nvcc(profiled, 1, 32, NULL) || cudaDeviceSynchronize())
-        return 1;
-    if (!replace) {
-        int error = cuptiSubscribe(&subscriber, ignore, NULL);
-        if (error) {
-            printf("subscribe %d\n", error);
-            return 0;
-        }
-        first_time = tsc();
-        error = cuptiActivityRegisterTimestampCallback(tsc);
-        if (error)
-            printf("clock %d\n", error);
-    }
-    cuptiActivityRegisterCallbacks(request, complete);
-    enable(cuptiActivityEnable);
     for (int i = 0; i < count; i++)
         if (launch_as_nvcc(profiled, 1, 32, NULL))
             return 1;
-    cudaDeviceSynchronize();
-    cuptiActivityFlushAll(1);
-    enable(cuptiActivityDisable);
+    return cudaDeviceSynchronize();
+}
+
+static int disable(int count)
+{
+    if (launch(count))
+        return 1;
+    each_kind(cupti.disable);
+    return launch(count);
+}
+
+/* Return: the error of the subscription. */
+static int subscribe(void)
+{
+    void *subscriber;
+    int error = cuptiSubscribe(&subscriber, ignore, NULL);
+    if (error) {
+        printf("subscribe %d\n", error);
+        return error;
+    }
+    first_time = tsc();
+    error = cuptiActivityRegisterTimestampCallback(tsc);
+    if (error)
+        printf("clock %d\n", error);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "kineto";
+    int count = argc > 2 ? atoi(argv[2]) : 10, subscribes = !strcmp(how, "kineto");
+
+    /* CUDA is in use before the profiler starts, as in a training script. */
+    if (launch(1))
+        return 1;
+    if (strstr(how, "dlsym") || !strcmp(how, "linger"))
+        find_by_dlsym();
+    if (!strncmp(how, "disable", 7))
+        return disable(count);
+    if (subscribes && subscribe())
+        return 0;
+    cupti.register_callbacks(request, complete);
+    each_kind(cupti.enable);
+    if (launch(count))
+        return 1;
+    while (!strcmp(how, "linger"))
+        if (usleep(100000) || launch(count))
+            return 1;
+    cupti.flush(1);
+    each_kind(cupti.disable);
     last_time = UINT64_MAX;
     printf("kernels %zu calls %zu\n", kernels, calls);
-    if (!replace)
+    if (subscribes)
         printf("out of time %zu\n", out_of_time);
     return 0;
 }

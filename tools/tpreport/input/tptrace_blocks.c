@@ -199,8 +199,8 @@ static void count_missing(struct tptrace_blocks *blocks, struct tptrace_track *t
     struct tptrace_totals *totals = &p->totals;
     struct tptrace_join *join = &track->join;
 
-    if (said && said->dropped > track->dropped)
-        track->dropped = said->dropped;
+    if (said)
+        tptrace_track_dropped(p, track, said->dropped, NULL);
     if (said && said->slots > end && said->slots < TPTRACE_SLOT_MAX)
         end = said->slots;
     if (end > join->next) {

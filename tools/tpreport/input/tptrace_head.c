@@ -7,8 +7,10 @@
 
 #include "input/tptrace.h"
 #include "input/tptrace_windows.h"
+#include "model/device_memory.h"
 #include "model/python_text.h"
 
+#define ERRNO_END 4096u
 #define RANKS_MAX 1000000
 #define RANKS_SHOWN 16
 #define UNFINISHED_SHOWN 3
@@ -222,7 +224,7 @@ static void untold_lines(struct head *head, const struct tptrace_member *member)
                "lines of meta.jsonl found no room: names of threads may be missing");
     if (losses->counts[TP_LOSS_ERROR] && p->state != TPTRACE_ENDED && begin_member(head, member)) {
         tp_buffer_format(head->out, "its last blocks could not be written: %s",
-                         tp_error_text(-(int)losses->counts[TP_LOSS_ERROR]));
+                         tp_error_text(-(int)(losses->counts[TP_LOSS_ERROR] % ERRNO_END)));
         end(head);
     }
 }
@@ -317,6 +319,14 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
 
 /* ---- CUDA ---- */
 
+/* As the agent counted, and as they were read: not everybody reads them. */
+static uint64_t without_time(const struct tptrace_process *p)
+{
+    uint64_t told = p->meta.cuda.no_time, read = p->totals.cuda.without_time;
+
+    return told > read ? told : read;
+}
+
 static void cuda_loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_meta_cuda *cuda = &member->process.meta.cuda;
@@ -328,7 +338,8 @@ static void cuda_loss_lines(struct head *head, const struct tptrace_member *memb
     count_line(head, member, cuda->unknown,
                "records of CUPTI of kinds that the agent does not know");
     count_line(head, member, cuda->buffers, "buffers refused to CUPTI at the limit");
-    count_line(head, member, t->without_time, "records of CUDA without a time are in no sum");
+    count_line(head, member, without_time(&member->process),
+               "records of CUDA without a time are in no sum");
     count_line(head, member, t->late_calls, "CUDA calls came too late to find their range");
     count_line(head, member, t->unknown_sizes,
                "frees of device memory whose allocation is not recorded count 0 bytes");
@@ -340,9 +351,14 @@ static void cuda_mode_line(struct head *head, const struct tptrace_member *membe
 
     if (tptrace_cuda_is(cuda, "hooks") && begin_member(head, member)) {
         tp_buffer_string(head->out, "CUDA calls were interposed: launches are counted, what the "
-                                    "device did and how long it took is not known");
+                                    "device did and how long it took is not known; calls by "
+                                    "address and of libraries with a runtime inside pass by");
         if (cuda->why && *cuda->why)
             tp_buffer_format(head->out, " (%.200s)", cuda->why);
+        end(head);
+    }
+    if (tptrace_cuda_is(cuda, "cupti") && cuda->why && *cuda->why && begin_member(head, member)) {
+        tp_buffer_format(head->out, "CUDA: %.400s", cuda->why);
         end(head);
     }
     if (tptrace_cuda_is(cuda, "off") && cuda->why && *cuda->why && begin_member(head, member)) {
@@ -362,12 +378,17 @@ static void cuda_until_line(struct head *head, const struct tptrace_member *memb
     const struct tptrace_process *p = &member->process;
     struct tptrace_cuda_cursor cursor = {0};
 
-    if (!p->meta.cuda.until || p->state == TPTRACE_ENDED || !begin_member(head, member))
+    if (!tptrace_cuda_is(&p->meta.cuda, "cupti") || p->state == TPTRACE_ENDED ||
+        !begin_member(head, member))
         return;
-    tp_buffer_string(head->out, "device records are complete up to ");
-    tptrace_duration(head->out, tptrace_cuda_ns(&p->cuda_clock, &cursor, p->meta.cuda.until) -
-                                    member->start_ns);
-    tp_buffer_string(head->out, " from its start");
+    if (p->meta.cuda.until) {
+        tp_buffer_string(head->out, "device records are complete up to ");
+        tptrace_duration(head->out, tptrace_cuda_ns(&p->cuda_clock, &cursor, p->meta.cuda.until) -
+                                        member->start_ns);
+        tp_buffer_string(head->out, " from its start; ");
+    }
+    tp_buffer_format(head->out, "those that CUPTI had not handed over are %s",
+                     p->state == TPTRACE_RUNNING ? "not here yet" : "lost");
     end(head);
 }
 
@@ -379,6 +400,23 @@ static uint64_t count_unexplained(const struct tptrace_process *p)
     for (unsigned k = TP_EVENT_CUDA_CALL; k <= TP_EVENT_CUDA_NODE; k++)
         count += p->meta.cuda.is_known ? 0 : p->totals.stream.kinds[k];
     return count;
+}
+
+static void memory_line(struct head *head, const struct tptrace_member *member)
+{
+    static const char *const sources[] = {
+        [TP_MEMORY_FRAMEWORK] = "what the framework's own allocator handed out",
+        [TP_MEMORY_CUDA] = "what cudaMalloc and its like allocated",
+        [TP_MEMORY_SEGMENTS] = "segments: what cudaMalloc and its like allocated, not what the "
+                               "framework's own allocator handed out of them, which it did not "
+                               "tell",
+    };
+    unsigned source = tptrace_memory_source(&member->process);
+
+    if (!source || !begin_member(head, member))
+        return;
+    tp_buffer_format(head->out, "device memory is %s", sources[source]);
+    end(head);
 }
 
 static void cuda_lines(struct head *head, const struct tptrace_member *member)
@@ -398,14 +436,9 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
         end(head);
     }
     cuda_until_line(head, member);
-    if ((t->stream.device_memory || t->cuda.has_memory) && begin_member(head, member)) {
-        tp_buffer_format(head->out, "device memory is what %s",
-                         t->stream.device_memory
-                             ? "the framework's own allocator handed out"
-                             : "cudaMalloc and its like allocated, not what a framework's own "
-                               "allocator handed out of it");
-        end(head);
-    }
+    count_line(head, member, tptrace_calls_without_record(&member->process),
+               "CUDA calls have no record of CUPTI's: neither they nor their work are in the sums");
+    memory_line(head, member);
 }
 
 /* Said by an earlier process already? */
@@ -503,6 +536,22 @@ static void missing_ranks_line(struct head *head)
     free(there);
 }
 
+static void filtered_line(struct head *head)
+{
+    const struct tptrace_filtered *filtered = &head->run->place.filtered;
+    bool one = filtered->count == 1;
+
+    if (!filtered->count || !begin(head))
+        return;
+    tp_buffer_format(head->out,
+                     "%u process%s installed a filter of system calls before %s first event and "
+                     "recorded nothing: %.100s%s",
+                     filtered->count, one ? "" : "es", one ? "its" : "their",
+                     filtered->program ? filtered->program : "unknown",
+                     filtered->more_programs ? " and others" : "");
+    end(head);
+}
+
 static void windows_line(struct head *head, const struct tptrace_member *member)
 {
     if (!member->process.meta.capture_plan || !begin_member(head, member))
@@ -533,6 +582,7 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
         source_lines(&head, i);
     }
     missing_ranks_line(&head);
+    filtered_line(&head);
     if (head.left_out)
         tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix,
                          head.left_out);
@@ -726,16 +776,13 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_process *p)
     put_count(out, "invalid", cuda->invalid);
     put_count(out, "unknown", cuda->unknown);
     put_count(out, "buffers_refused", cuda->buffers);
-    put_count(out, "without_time",
-              t->without_time > cuda->no_time ? t->without_time : cuda->no_time);
+    put_count(out, "without_time", without_time(p));
     put_count(out, "without_launch", t->without_launch);
     tp_buffer_format(out, ", \"without_launch_ns\": %lld", (long long)t->without_launch_ns);
     put_count(out, "inner_calls_left_out", t->inner_calls);
     put_count(out, "late_calls", t->late_calls);
-    put_text(out, "device_memory_of",
-             p->totals.stream.device_memory ? "framework"
-             : t->has_memory                ? "cuda"
-                                            : NULL);
+    put_count(out, "calls_without_record", tptrace_calls_without_record(p));
+    put_text(out, "device_memory_of", tp_device_memory_source_name(tptrace_memory_source(p)));
     tp_buffer_string(out, ", \"devices\": [");
     for (size_t i = 0; i < cuda->device_count; i++) {
         const struct tptrace_cuda_device *device = &cuda->devices[i];
@@ -824,9 +871,11 @@ void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *s
     tp_buffer_string(out, "{\"run\": ");
     tp_json_string(out, run->place.run_name, strlen(run->place.run_name));
     put_text(out, "path", run->place.run_dir);
-    tp_buffer_format(out, ", \"start_ns\": %lld, \"end_ns\": %lld, \"whole\": %s, \"processes\": [",
-                     (long long)run->start_ns, (long long)run->end_ns,
-                     tptrace_run_was_cut(run) ? "false" : "true");
+    tp_buffer_format(
+        out,
+        ", \"start_ns\": %lld, \"end_ns\": %lld, \"whole\": %s, \"filtered\": %u, \"processes\": [",
+        (long long)run->start_ns, (long long)run->end_ns,
+        tptrace_run_was_cut(run) ? "false" : "true", run->place.filtered.count);
     for (size_t i = 0; i < run->count; i++) {
         if (i)
             tp_buffer_string(out, ", ");

@@ -59,6 +59,7 @@ static int add_item(struct tptrace_list *list, const struct tptrace_source *sour
     item->user = source->user;
     item->domain = name->domain;
     item->details.shapes = name->input_shapes;
+    item->is_call = tp_slot_kind(record) == TP_EVENT_CUDA_BEGIN;
     if (tp_slot_kind(record) == TP_EVENT_OP_BEGIN) {
         item->framework_thread = (uint32_t)(record[5] >> 32);
         item->shapes = (uint32_t)record[6];
@@ -614,6 +615,18 @@ static int find_device(const struct tptrace_run *run, struct tp_event_list *even
     return tp_strings_put(events->strings, "cuda", 4, &events->use_device);
 }
 
+/* The name of the range that made the call; an interposed call is a range itself. */
+static uint32_t name_of_owner(const struct tptrace_list *list, size_t owner)
+{
+    while (owner != TPTRACE_NO_ITEM && list->items[owner].is_call) {
+        const struct tptrace_item *call = &list->items[owner];
+        owner = call->parent
+                    ? tptrace_items_find(list->items, list->count, call->ordinal, call->parent)
+                    : TPTRACE_NO_ITEM;
+    }
+    return owner == TPTRACE_NO_ITEM ? TP_STRING_NONE : list->items[owner].event.name;
+}
+
 /* For a report of memory. */
 static int tell_memory(const struct making *m)
 {
@@ -627,12 +640,11 @@ static int tell_memory(const struct making *m)
             .bytes = item->bytes,
             .address = item->memory.address,
             .space = item->user * 2 + ((item->memory.flags & TPTRACE_MEMORY_PHYSICAL) != 0),
-            .owner = item->owner == TPTRACE_NO_ITEM ? TP_STRING_NONE
-                                                    : m->list->items[item->owner].event.name,
+            .owner = name_of_owner(m->list, item->owner),
             .device = item->memory.device,
             .is_free = item->memory.is_free,
         };
-        memory->by_framework |= item->memory.is_framework;
+        memory->sources |= tptrace_memory_source(&m->run->members[item->user].process);
         error = tp_device_memory_add(memory, &step);
     }
     return error;

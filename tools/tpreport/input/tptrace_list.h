@@ -21,6 +21,7 @@ struct tptrace_item {
     uint32_t domain;
     uint32_t tid, framework_thread;
     int32_t node_id;
+    bool is_call; /* of CUDA, interposed */
 };
 
 #define TPTRACE_NO_ITEM SIZE_MAX

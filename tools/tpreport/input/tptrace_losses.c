@@ -50,8 +50,9 @@ static int take_ring(struct tptrace_process *p, const struct tp_ring_view *view)
     if (!ring->track->tid)
         ring->track->tid = view->tid;
     ring->track->has_ring = true;
-    if (view->dropped > ring->track->dropped)
-        ring->track->dropped = view->dropped;
+    char path[TPTRACE_PATH_MAX];
+    tptrace_track_dropped(p, ring->track, view->dropped,
+                          tptrace_path(path, p->dir, "names.tpn") ? NULL : path);
     ring->first = view->tail;
     ring->end = view->head;
     p->losses.ring_count += ring->first < ring->end;

@@ -48,8 +48,9 @@ static int take_cuda(struct tptrace_meta_cuda *cuda, const struct tptrace_json *
     error = error ? error : put_member(&cuda->clock, line, "clock");
     error = error ? error : put_member(&cuda->graphs, line, "graphs");
     error = error ? error : put_member(&cuda->why, line, "why");
-    cuda->api = 0;
+    cuda->api = cuda->missing = 0;
     tptrace_json_u64(line, "api", &cuda->api);
+    tptrace_json_u64(line, "missing", &cuda->missing);
     cuda->is_known = true;
     return error;
 }

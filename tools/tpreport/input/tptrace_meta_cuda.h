@@ -42,6 +42,7 @@ struct tptrace_meta_cuda {
     bool is_known;                               /* there is a `cuda` line */
     char *mode, *library, *clock, *graphs, *why; /* NULL unknown */
     uint64_t api;                                /* CUPTI's version, 0 unknown */
+    uint64_t missing;                            /* not 0: device records, and `why` tells */
     struct tptrace_cuda_pair *pairs;
     struct tptrace_cuda_device *devices;
     struct tptrace_cuda_context *contexts;

@@ -13,6 +13,7 @@
 
 #include "input/tptrace_file.h"
 #include "input/tptrace_ring.h"
+#include "model/device_memory.h"
 
 #define OPEN_FILES_MAX                                                                             \
     200 /* segments kept open, so that eviction does not take them away while we read */
@@ -102,6 +103,23 @@ static int keep_slots(struct tptrace_process *p, const uint64_t *slots, uint64_t
     return 0;
 }
 
+void tptrace_track_dropped(struct tptrace_process *p, struct tptrace_track *track, uint64_t count,
+                           const char *path)
+{
+    char meta[TPTRACE_PATH_MAX];
+    struct tp_diag diag;
+
+    if (count > TPTRACE_SLOT_MAX) {
+        if (!path && !tptrace_path(meta, p->dir, "meta.jsonl"))
+            path = meta;
+        tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET, "track %u dropped %llu records",
+                     track->number, (unsigned long long)count);
+        tptrace_trouble(p, &diag, path);
+    } else if (count > track->dropped) {
+        track->dropped = count;
+    }
+}
+
 static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring, const char *path)
 {
     uint64_t near = p->meta.pair_count ? p->meta.pairs[0].ticks : 0, whole = 0;
@@ -115,8 +133,7 @@ static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring,
     piece.track->has_ring = true;
     if (!piece.track->tid)
         piece.track->tid = ring->tid;
-    if (ring->dropped > piece.track->dropped)
-        piece.track->dropped = ring->dropped;
+    tptrace_track_dropped(p, piece.track, ring->dropped, path);
     if (ring->first_slot <= TPTRACE_SLOT_MAX)
         whole = count_whole(ring, near, &piece.first_ticks, &piece.last_ticks);
     if (whole < ring->count) {
@@ -210,6 +227,33 @@ static int read_rings(struct tptrace_process *p)
     for (size_t i = 0; i < p->tracks.count; i++)
         tptrace_rings_sort(&p->tracks.items[i]->rings);
     return seen < 0 ? seen : 0;
+}
+
+/*
+ * Of each call one record comes when it begins and CUPTI's later: with its work, or not at all.
+ * What is not here for another reason is told as that.
+ */
+uint64_t tptrace_calls_without_record(const struct tptrace_process *process)
+{
+    const struct tptrace_totals *t = &process->totals;
+    const uint64_t *kinds = t->stream.kinds;
+    uint64_t calls = kinds[TP_EVENT_CUDA_CALL], records = kinds[TP_EVENT_CUDA_API];
+
+    if (process->state == TPTRACE_RUNNING || t->evicted_slots || t->missing_slots ||
+        t->lost_records || t->damaged_blocks)
+        return 0;
+    return calls > records ? calls - records : 0;
+}
+
+unsigned tptrace_memory_source(const struct tptrace_process *process)
+{
+    const struct tptrace_totals *t = &process->totals;
+
+    if (t->stream.device_memory)
+        return TP_MEMORY_FRAMEWORK;
+    if (!t->cuda.has_memory)
+        return 0;
+    return t->stream.kinds[TP_EVENT_OP_BEGIN] ? TP_MEMORY_SEGMENTS : TP_MEMORY_CUDA;
 }
 
 /* ---- segments ---- */
@@ -555,7 +599,8 @@ bool tptrace_process_was_cut(const struct tptrace_process *process)
     const struct tptrace_meta_cuda *cuda = &process->meta.cuda;
 
     if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
-        t->cuda.without_time || summary_was_cut(process))
+        cuda->missing || cuda->no_time || t->cuda.without_time ||
+        tptrace_calls_without_record(process) || summary_was_cut(process))
         return true;
     return process->troubles.count || t->missing_slots || t->memory_slots ||
            process->losses.counts[TP_LOSS_LINES] || t->damaged_blocks || t->damaged_slots ||

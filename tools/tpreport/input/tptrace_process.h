@@ -118,6 +118,11 @@ int64_t tptrace_process_read_piece(struct tptrace_process *process,
                                    const struct tptrace_piece *piece, void **buffer,
                                    size_t *capacity, struct tp_diag *diag);
 
+/** tptrace_track_dropped - a track has dropped so many records, says @path (NULL: meta.jsonl); a
+ * number that cannot be is told as damage and not taken */
+void tptrace_track_dropped(struct tptrace_process *process, struct tptrace_track *track,
+                           uint64_t count, const char *path);
+
 /** tptrace_process_find_track - made if it is new. Return: 0, -ENOMEM or -TP_ELIMIT. */
 int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
                                struct tptrace_track **ret_track);
@@ -128,6 +133,14 @@ int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
  */
 int tptrace_segment_open(const struct tptrace_process *process,
                          const struct tptrace_segment *segment, struct tp_diag *diag);
+
+/** tptrace_calls_without_record - calls of CUDA, at least, that CUPTI did not report. Its records
+ * were read. */
+uint64_t tptrace_calls_without_record(const struct tptrace_process *process);
+
+/** tptrace_memory_source - whose blocks of device memory it told of: an enum tp_memory_source, 0
+ * none. Its records were read. */
+unsigned tptrace_memory_source(const struct tptrace_process *process);
 
 /** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
 void tptrace_segment_path(char *path, const struct tptrace_process *process,

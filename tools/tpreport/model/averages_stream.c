@@ -17,7 +17,7 @@ struct member {
     uint32_t overload_name, input_shapes, stack, use_device;
     uint16_t flags;
     uint8_t scope;
-    bool is_set;
+    bool is_set; /* else there is only what makes its group */
 };
 
 struct sums {
@@ -118,8 +118,13 @@ static inline int find_group(struct tp_averages *averages, const struct tp_group
         return result;
     *ret_group = &averages->groups[number];
     if (result > 0)
-        **ret_group = (struct group){
-            .name = fields->name, .node_id = fields->node_id, .device_type = fields->device_type};
+        **ret_group = (struct group){.name = fields->name,
+                                     .node_id = fields->node_id,
+                                     .device_type = fields->device_type,
+                                     .first = {.overload_name = fields->overload_name,
+                                               .input_shapes = fields->input_shapes,
+                                               .stack = fields->stack,
+                                               .flags = fields->flags}};
     return 0;
 }
 

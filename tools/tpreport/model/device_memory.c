@@ -6,6 +6,22 @@
 
 #include "model/live_memory.h"
 
+const char *tp_device_memory_source_name(unsigned sources)
+{
+    switch (sources) {
+    case 0:
+        return NULL;
+    case TP_MEMORY_FRAMEWORK:
+        return "framework";
+    case TP_MEMORY_CUDA:
+        return "cuda";
+    case TP_MEMORY_SEGMENTS:
+        return "segments";
+    default:
+        return "mixed";
+    }
+}
+
 void tp_device_memory_fini(struct tp_device_memory *memory)
 {
     for (size_t i = 0; i < memory->device_count; i++)

@@ -40,16 +40,26 @@ struct tp_memory_owner {
     int64_t bytes;
 };
 
+/* Whose blocks they are, as a set: a process has one of them, a run several. */
+enum tp_memory_source {
+    TP_MEMORY_FRAMEWORK = 1, /* of a framework's own allocator, as it told */
+    TP_MEMORY_CUDA = 2,      /* of calls of CUDA */
+    TP_MEMORY_SEGMENTS = 4,  /* the same, where a framework's allocator did not tell */
+};
+
 /* Start from zeros. */
 struct tp_device_memory {
     struct tp_memory_step *steps;
     size_t count, capacity;
-    bool by_framework; /* its own allocator's, of any process; else what calls of CUDA tell */
+    unsigned sources;                 /* a set of enum tp_memory_source */
     struct tp_memory_device *devices; /* these by tp_device_memory_finish */
     size_t device_count;
     struct tp_memory_owner *owners; /* most bytes first */
     size_t owner_count;
 };
+
+/** tp_device_memory_source_name - of one source; "mixed" for several, NULL for none */
+const char *tp_device_memory_source_name(unsigned sources);
 
 void tp_device_memory_fini(struct tp_device_memory *memory);
 

@@ -92,7 +92,7 @@ static void put_memory(struct tp_buffer *out, const struct tp_report *report,
                        const struct tp_device_memory *memory)
 {
     tp_buffer_format(out, "{\"by\": \"%s\", \"devices\": [",
-                     memory->by_framework ? "framework" : "cuda");
+                     tp_device_memory_source_name(memory->sources));
     for (size_t i = 0; i < memory->device_count; i++) {
         const struct tp_memory_device *d = &memory->devices[i];
         tp_buffer_format(out,

@@ -130,13 +130,26 @@ static void put_device(struct gpu_text *t, const struct tp_gpu_device *device)
     put_longest(t, device);
 }
 
+static const char *tell_source(unsigned sources)
+{
+    switch (sources) {
+    case TP_MEMORY_FRAMEWORK:
+        return "the framework's allocator";
+    case TP_MEMORY_CUDA:
+        return "cudaMalloc and its like";
+    case TP_MEMORY_SEGMENTS:
+        return "cudaMalloc and its like: segments, which the framework's allocator divides";
+    default:
+        return "the framework's allocator, else by cudaMalloc and its like";
+    }
+}
+
 static void put_memory(struct gpu_text *t, const struct tp_device_memory *memory)
 {
     for (size_t i = 0; i < memory->device_count; i++) {
         const struct tp_memory_device *device = &memory->devices[i];
         tp_buffer_format(&t->out, "Memory of device %d, by %s\n", device->device,
-                         memory->by_framework ? "the framework's allocator"
-                                              : "cudaMalloc and its like");
+                         tell_source(memory->sources));
         put_label(t, "allocated");
         put_bytes(t, device->allocated);
         tp_buffer_format(&t->out, "  in %llu\n", (unsigned long long)device->allocations);
