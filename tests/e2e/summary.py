@@ -18,6 +18,7 @@ EVICTED = os.path.join(WORKLOADS, "evicted")
 CALLS = {"renameat2": 316, "unlinkat": 263}
 KILL_AT = os.path.join(WORKLOADS, "kill_at")
 STRESS = os.path.join(WORKLOADS, "stress")
+SMALL = {"TPAGENT_MAX_SIZE": "1m", "TPAGENT_WHEN_FULL": "wait"}
 SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 30)))
 
 
@@ -38,10 +39,15 @@ def counts(rows):
 
 
 def record(out, command, **variables):
-    settings = {"TPAGENT_MAX_SIZE": "1m", "TPAGENT_WHEN_FULL": "wait", **variables}
+    settings = {**SMALL, **variables}
     done = tap.run(list(map(str, command)), tap.recorded_environment(out, **settings), cwd=out)
     tap.equal((done.returncode, done.stderr), (0, b""), "the program")
     return done.stdout.decode()
+
+
+def start(out, command, **variables):
+    settings = {**SMALL, **variables}
+    return subprocess.Popen(command, env=tap.recorded_environment(out, **settings), cwd=out)
 
 
 def said(text):
@@ -140,12 +146,7 @@ def killed(turns=10):
     draw = random.Random(SEED)
     for turn in range(turns):
         with tap.folder() as out:
-            settings = {"TPAGENT_MAX_SIZE": "1m", "TPAGENT_WHEN_FULL": "wait"}
-            child = subprocess.Popen(
-                [STRESS, "2", "100000000", "calls"],
-                env=tap.recorded_environment(out, **settings),
-                cwd=out,
-            )
+            child = start(out, [STRESS, "2", "100000000", "calls"])
             # from the first eviction on
             for _ in range(2000):
                 if glob.glob(os.path.join(out, "*/*/*/summary.tps*")):
@@ -169,9 +170,8 @@ def killed(turns=10):
 
 def kill_at(out, call):
     """A process that drains on its only thread dies before its system call of that number."""
-    settings = {"TPAGENT_MAX_SIZE": "1m", "TPAGENT_WHEN_FULL": "wait"}
     command = [KILL_AT, str(call), EVICTED, "nested", "100000000", "progress"]
-    done = tap.run(command, tap.recorded_environment(out, **settings), cwd=out)
+    done = tap.run(command, tap.recorded_environment(out, **SMALL), cwd=out)
     tap.equal(done.returncode, 0, "killed")
     with open(os.path.join(out, "progress"), "rb") as file:
         return int.from_bytes(file.read(8), "little")
@@ -233,13 +233,10 @@ def in_the_way(path):
 
 def cannot_be_written():
     """What was evicted since the summary was written last is told; later it is whole again."""
-    settings = {"TPAGENT_MAX_SIZE": "1m", "TPAGENT_WHEN_FULL": "wait"}
     for again in (False, True):
         with tap.folder() as out:
             command = [EVICTED, "nested", "100000000", "progress"]
-            child = subprocess.Popen(
-                command, env=tap.recorded_environment(out, **settings), cwd=out
-            )
+            child = start(out, command)
             wait_for(lambda: glob.glob(os.path.join(out, "*/*/*/summary.tps")))
             (path,) = glob.glob(os.path.join(out, "*/*/*/summary.tps"))
             wait_for(lambda: in_the_way(path + ".new"))
@@ -265,10 +262,9 @@ def cannot_be_written():
 
 def read_while_it_runs():
     """Each time it is what the program had done then."""
-    settings = {"TPAGENT_MAX_SIZE": "8m", "TPAGENT_WHEN_FULL": "wait"}
     with tap.folder() as out:
         command = [EVICTED, "nested", "1000000000", "progress"]
-        child = subprocess.Popen(command, env=tap.recorded_environment(out, **settings), cwd=out)
+        child = start(out, command, TPAGENT_MAX_SIZE="8m")
         wait_for(lambda: glob.glob(os.path.join(out, "*/*/*/summary.tps")), 120)
 
         def begun():
@@ -334,12 +330,7 @@ def packed():
 def recovered():
     """Killed, and what its rings held put into blocks: the same table."""
     with tap.folder() as out:
-        settings = {"TPAGENT_MAX_SIZE": "1m", "TPAGENT_WHEN_FULL": "wait"}
-        child = subprocess.Popen(
-            [STRESS, "2", "100000000", "calls"],
-            env=tap.recorded_environment(out, **settings),
-            cwd=out,
-        )
+        child = start(out, [STRESS, "2", "100000000", "calls"])
         while not glob.glob(os.path.join(out, "*/*/*/summary.tps")):
             time.sleep(0.005)
         child.kill()

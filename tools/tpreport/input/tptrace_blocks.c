@@ -164,8 +164,7 @@ static void note_gap(struct tptrace_blocks *blocks, struct tptrace_track *track,
     p->totals.memory_slots += in_memory;
     if (from)
         track->gap_in_memory += in_memory;
-    if (!blocks->verify || in_memory == slots || (!from && may_begin_late(p)) ||
-        count_discarded(p))
+    if (!blocks->verify || in_memory == slots || (!from && may_begin_late(p)) || count_discarded(p))
         return;
     tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
                  "track %u: slots %llu to %llu are missing", track->number,
