@@ -292,10 +292,9 @@ static void summary_lines(struct head *head, const struct tptrace_member *member
                                     "evicted count as their ranges' own time");
         end(head);
     }
-    if (member->process.summary.work_only)
-        count_line(head, member, t->without_sketch,
-                   "evicted range{|s} and piece{|s} of work {is|are} in no sketch: medians take "
-                   "the mean");
+    count_line(head, member, t->without_sketch,
+               "evicted range{|s} or piece{|s} of work {is|are} in no sketch: medians take the "
+               "mean");
     count_line(
         head, member, t->crowded,
         "evicted range{|s} {is|are} in the row (too many names): the running summary has no more");
