@@ -151,7 +151,7 @@ static void merge_moments(struct tp_durations *into, const struct tp_durations *
 
 int tp_durations_add_many(struct tp_durations *durations, double value, uint64_t count)
 {
-    struct tp_durations many = {.count = count, .mean = value};
+    struct tp_durations many = {.count = count, .mean = value, .has_fractions = true};
     int result = 0;
 
     if (!durations->is_rounded) {
