@@ -3,14 +3,23 @@
 
 import os
 import random
-import shutil
 import time
 
 import recorded
 import tap
-from recorded import Chosen, api_names, calls, counts, length, more, nothing_lost, program, run
-
-CUDA = "/usr/local/cuda"
+from recorded import (
+    CUDA,
+    Chosen,
+    api_names,
+    calls,
+    counts,
+    length,
+    more,
+    nothing_lost,
+    nvcc_program,
+    program,
+    run,
+)
 
 
 def test_fork_after_init():
@@ -295,21 +304,9 @@ def test_looked_up():
             tap.equal(api_names(done.only), {"cudaMalloc": 2, "cudaFree": 2}, "calls")
 
 
-def nvcc_program(scratch, **more):
-    nvcc = shutil.which("nvcc") or os.path.join(CUDA, "bin/nvcc")
-    if not os.path.exists(nvcc):
-        raise tap.Skip("no nvcc")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vectors.cu")
-    built = os.path.join(scratch, "vectors")
-    done = tap.run([nvcc, "-cudart", "shared", "-o", built, source], tap.clean_environment())
-    if done.returncode:
-        raise tap.Skip("nvcc: " + done.stderr.decode()[-200:])
-    return built
-
-
 def test_nvcc():
     with tap.folder() as scratch:
-        built = nvcc_program(scratch)
+        built = nvcc_program(scratch, "vectors.cu")
         for way in ("cupti", "hooks"):
             done = run([built], TPAGENT_CUDA=way)
             tap.equal((done.out, done.err), ("done\n", ""), "output")
@@ -339,7 +336,7 @@ def test_real_without_driver():
     if tap.run(find, tap.clean_environment()).returncode == 0:
         raise tap.Skip("there is a driver")
     with tap.folder() as scratch, tap.folder() as out:
-        built = nvcc_program(scratch)
+        built = nvcc_program(scratch, "vectors.cu")
         plain = tap.run([built], tap.clean_environment(LD_LIBRARY_PATH=CUDA + "/lib64"))
         assert plain.returncode == 1 and b"cudaErrorInsufficientDriver" in plain.stdout, plain
         for way in ("auto", "cupti", "hooks"):
