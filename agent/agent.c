@@ -26,6 +26,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define EXIT_WAIT_NS 2000000000u
 #define FAST_EXIT_WAIT_NS 200000000u
+#define GONE_WAIT_NS 100000000u
 
 struct tp_agent tp_agent;
 
@@ -200,6 +201,8 @@ void tp_agent_before_filter(void)
 
     if (!live || tp_tls.ours || !is_ours())
         return;
+    if (!live->pid && !atomic_load(&tp_agent.filtered))
+        tp_recording_tell_filtered();
     tp_agent_end("seccomp", EXIT_WAIT_NS);
     wait_until_gone(live, tp_os_monotonic_ns() + EXIT_WAIT_NS);
     atomic_store(&tp_agent.filtered, true);
@@ -320,6 +323,23 @@ static void start_window(void)
     tp_capture_start(&tp_agent.config);
 }
 
+/* Checkers of races know locks: they would report rings without any as races of the program. */
+static bool is_checked_for_races(char *const *environment)
+{
+    for (; *environment; environment++)
+        if (!strncmp(*environment, "LD_PRELOAD=", 11) &&
+            (strstr(*environment, "vgpreload_helgrind") || strstr(*environment, "vgpreload_drd")))
+            return true;
+    return false;
+}
+
+/* The process stays as it is without us. */
+static void stay_off(int kept_errno)
+{
+    tp_malloc_stop_counting();
+    errno = kept_errno;
+}
+
 /* What glibc has and musl lacks: musl takes this library too, if all of its symbols resolve. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
@@ -358,19 +378,21 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
         tp_config_help(&tp_agent.config);
     if (!(tp_agent.config.source_mask >> TP_SOURCE_MALLOC & 1))
         tp_malloc_stop_counting();
-    if (!starts(&tp_agent.config)) {
-        tp_malloc_stop_counting();
-        errno = kept;
-        return;
+    if (!starts(&tp_agent.config))
+        return stay_off(kept);
+    if (is_checked_for_races(environment)) {
+        if (!tp_agent.config.inherited) {
+            tp_log_warn("not recording: helgrind and DRD would report the agent's work as races");
+            tp_recording_tell_children(false);
+        }
+        return stay_off(kept);
     }
     read_machine();
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
     if (!has_room() || tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
         tp_recording_tell_children(false);
-        tp_malloc_stop_counting();
-        errno = kept;
-        return;
+        return stay_off(kept);
     }
     tp_clock_choose();
     tp_clock_read(&tp_agent.first_pair, 16);
@@ -396,8 +418,11 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
 
 static void __attribute__((destructor(101))) tp_agent_stop(void)
 {
+    struct tp_live *live = tp_agent.live;
     int kept = errno;
 
     tp_agent_end("exit", EXIT_WAIT_NS);
+    if (live && !tp_agent.filtered && atomic_load(&live->drain_done) && tp_agent_here())
+        wait_until_gone(live, tp_os_monotonic_ns() + GONE_WAIT_NS);
     errno = kept;
 }

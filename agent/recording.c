@@ -611,6 +611,29 @@ int tp_recording_open(struct tp_live *live)
     return error;
 }
 
+void tp_recording_tell_filtered(void)
+{
+    char path[TP_PATH_MAX + 16], line[512];
+    struct tp_os_stat stat;
+    struct tp_text text;
+
+    tp_text_init(&text, path, sizeof(path));
+    tp_text_format(&text, "%s/" TP_FILTERED_NAME, tp_agent.run_dir);
+    int fd =
+        tp_os_own_directory(tp_agent.run_dir)
+            ? -1
+            : tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, FILE_MODE);
+    if (fd < 0)
+        return;
+    tp_text_init(&text, line, sizeof(line));
+    tp_text_format(&text, "{\"pid\":%u", tp_os_pid());
+    put_key_text(&text, "program", facts.program);
+    tp_text_string(&text, "}\n");
+    if (!text.cut && !tp_os_stat(fd, &stat) && stat.size < TP_FILTERED_MAX)
+        tp_os_write(fd, line, text.used);
+    tp_os_close(fd);
+}
+
 static int open_names_file(const struct tp_live *live, int flags)
 {
     char path[TP_PATH_MAX + 16];

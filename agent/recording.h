@@ -57,6 +57,13 @@ bool tp_recording_may_complain(void);
  */
 int tp_recording_has_room(void);
 
+/**
+ * tp_recording_tell_filtered - this process will record nothing, and has no folder to say so in: a
+ * line in the recording's `filtered`
+ * Context: a thread of the host.
+ */
+void tp_recording_tell_filtered(void);
+
 /** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
  * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);

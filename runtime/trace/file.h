@@ -20,6 +20,11 @@
 #define TP_TRAILER_BYTES 16u
 #define TP_INDEX_ENTRY_BYTES 48u
 
+/* Of a recording: a line for each process that installed a filter of system calls before its first
+ * event. */
+#define TP_FILTERED_NAME "filtered"
+#define TP_FILTERED_MAX (64u << 10)
+
 struct tp_file_header {
     uint16_t major, minor;
     uint16_t header_size, flags;

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 
+import small_disk
 import tap
 
 WORKLOADS = os.environ["WORKLOADS"]
@@ -146,21 +147,9 @@ def kept(when_big):
             assert b"records dropped: TPAGENT_MAX_SIZE" in done.stdout, done.stdout
 
 
-@contextlib.contextmanager
-def small_disk(size):
-    with tap.folder() as place:
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=1777", "tmpfs", place]
-        if subprocess.run(mount, capture_output=True).returncode:
-            raise tap.Skip("no file system may be mounted here")
-        try:
-            yield place
-        finally:
-            subprocess.run(["umount", "-l", place], check=True)
-
-
 def space_is_left():
     """A disk of 4 MiB, 1.5 of which are to stay free; one of the others is for names."""
-    with small_disk("4m") as out, tap.folder() as rings:
+    with small_disk.mounted("4m") as out, tap.folder() as rings:
         done = tap.run(
             [STRESS, "2", "10000000"],
             tap.recorded_environment(

@@ -233,7 +233,10 @@ def refusal_is_said_once():
         raise tap.Skip("only root can make another user's folder")
     die = os.path.join(os.environ["WORKLOADS"], "die")
     jobs = (
-        ({"TPAGENT_PROGRAMS": "*"}, ["bash", "-c", f"{die} return 3; {die} fork 3; {die} spawn 3"]),
+        (
+            {"TPAGENT_PROGRAMS": "*"},
+            ["bash", "-c", f"{die} return 3; {die} fork 3; {die} spawn 3"],
+        ),
         ({}, [die, "fork", "3"]),
         ({}, [die, "spawn", "3"]),
         ({}, [die, "exec", "3"]),

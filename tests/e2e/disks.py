@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 
+import small_disk
 import tap
 
 WORKLOADS = os.environ["WORKLOADS"]
@@ -20,18 +21,6 @@ PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")
 
 def tpreport(*words):
     return tap.run([tap.TPREPORT, *words], tap.clean_environment())
-
-
-@contextlib.contextmanager
-def small_disk(options):
-    with tap.folder() as place:
-        mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", place]
-        if subprocess.run(mount, capture_output=True).returncode:
-            raise tap.Skip("no file system may be mounted here")
-        try:
-            yield place
-        finally:
-            subprocess.run(["umount", "-l", place], check=True)
 
 
 def runs_on(command, out, lines=None, **more):
@@ -54,22 +43,16 @@ def readable(out, status=None):
     return json.loads(done.stdout)["processes"]
 
 
-def fill(place):
-    with open(place + "/filler", "wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
-
-
 def full_before_it_begins():
-    with small_disk("size=64k,mode=1777") as out:
-        fill(out)
+    with small_disk.mounted("64k") as out:
+        small_disk.fill(out)
         line = runs_on([DIE, "thread", "1000"], out, 1)
         assert "No space left on device" in line, line
 
 
 def full_while_it_records():
     """The rings are elsewhere, so that it is the blocks that find no room."""
-    with small_disk("size=1200k,mode=1777") as out, tap.folder() as rings:
+    with small_disk.mounted("1200k") as out, tap.folder() as rings:
         line = runs_on(
             [DIE, "thread", "2000000"],
             out,
@@ -88,18 +71,16 @@ def full_while_it_records():
 
 def no_room_for_rings():
     """Rings that can't be files are memory, and the recording says so."""
-    with small_disk("size=64k,mode=1777") as rings, tap.folder() as out:
-        fill(rings)
-        runs_on(
-            [DIE, "thread", "1000"], out, 0, TPAGENT_RING_DIR=rings, TPAGENT_WHEN_FULL="wait"
-        )
+    with small_disk.mounted("64k") as rings, tap.folder() as out:
+        small_disk.fill(rings)
+        runs_on([DIE, "thread", "1000"], out, 0, TPAGENT_RING_DIR=rings, TPAGENT_WHEN_FULL="wait")
         (process,) = readable(out)
         tap.equal(process["records"], 4001, "records")
         assert any("not crash-safe" in note for note in process["notes"]), process["notes"]
 
 
 def read_only():
-    with small_disk("size=1m,mode=1777") as out:
+    with small_disk.mounted("1m") as out:
         subprocess.run(["mount", "-o", "remount,ro", out], check=True)
         line = runs_on([DIE, "thread", "1000"], out, 1)
         assert "Read-only file system" in line, line
@@ -137,7 +118,7 @@ def limited_alone(which, value):
 
 def shared_memory_of_64_mb():
     """More threads than such a folder has room for rings."""
-    with small_disk("size=64m,mode=1777") as rings, tap.folder() as out:
+    with small_disk.mounted("64m") as rings, tap.folder() as out:
         done = tap.run(
             [os.path.join(WORKLOADS, "churn"), "together", "300", "2000"],
             tap.recorded_environment(out, TPAGENT_RING_DIR=rings, TPAGENT_RING_TOTAL="1g"),
@@ -146,6 +127,51 @@ def shared_memory_of_64_mb():
         (process,) = readable(out)
         seen, lost = process["records"], process["lost_records"] + process["dropped_records"]
         assert seen + lost <= 1200000 <= seen + 2 * lost, (seen, lost)
+
+
+@contextlib.contextmanager
+def slow_disk(milliseconds):
+    """A file system each of whose writes takes that long, one after the other."""
+    program = os.path.join(WORKLOADS, "slow_disk")
+    if not os.path.exists(program):
+        raise tap.Skip("slow_disk is not built: no libfuse3-dev")
+    with tap.folder() as below, tap.folder() as place:
+        disk = subprocess.Popen(
+            [program, below, place, str(milliseconds)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        if disk.stdout.readline() != b"mounted\n":
+            raise tap.Skip("FUSE: " + disk.communicate()[1].decode().strip())
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", place], check=True)
+            disk.communicate()
+
+
+def slow_writes():
+    """Who records does not wait for the disk: but for what is written at the start and, up to its
+    bound, at the end the program takes as long as on a fast one; what finds no room is counted."""
+    delay, pairs = 0.2, 1000000
+    command = [STRESS, "2", str(pairs)]
+
+    def seconds(out, place):
+        begin = time.monotonic()
+        done = tap.run(command, tap.recorded_environment(out), cwd=place)
+        tap.equal((done.returncode, done.stderr), (0, b""), "the program")
+        return time.monotonic() - begin
+
+    with slow_disk(int(delay * 1000)) as slow, tap.folder() as fast, tap.folder() as place:
+        on_fast, on_slow = seconds(fast, place), seconds(slow, place)
+        (process,) = readable(slow)
+        made = 2 * 2 * pairs
+        seen = process["kinds"]["api_begin"] + process["kinds"]["api_end"]
+        lost, spare = process["lost_records"], 2 * process["kinds"].get("lost", 0)
+        print(f"# {on_fast:.1f} s, {on_slow:.1f} s with {delay} s a write, {lost} lost")
+        tap.equal(process["missing_slots"] + process["memory_slots"], 0, "missing")
+        assert made <= seen + lost <= made + spare, (seen, lost)
+        assert lost and on_slow < 3 * on_fast + 2 + 25 * delay, (on_fast, on_slow)
 
 
 def directory_vanishes():
@@ -205,6 +231,7 @@ def main():
         t.check(f"RLIMIT_AS of {mib} MiB", limited, resource.RLIMIT_AS, mib << 20)
     t.check("RLIMIT_NOFILE", limited, resource.RLIMIT_NOFILE, 4)
     t.check("a folder for rings of 64 MB", shared_memory_of_64_mb)
+    t.check("a slow disk", slow_writes)
     t.check("a recording's folder that vanishes", directory_vanishes)
     t.check("a recording's folder that vanishes under load", directory_vanishes_under_load)
     t.check("four jobs with one TPAGENT_OUT", two_jobs_in_one_place)

@@ -10,27 +10,10 @@ import struct
 import subprocess
 import time
 
+import small_disk
 import tap
 
 TOLD = os.path.join(os.environ["WORKLOADS"], "told")
-
-
-@contextlib.contextmanager
-def disk(size):
-    with tap.folder() as place:
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=1777", "tmpfs", place]
-        if subprocess.run(mount, capture_output=True).returncode:
-            raise tap.Skip("no file system may be mounted here")
-        try:
-            yield place
-        finally:
-            subprocess.run(["umount", "-l", place], check=True)
-
-
-def fill(place):
-    with open(place + "/filler", "wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(4096))
 
 
 class Told:
@@ -84,12 +67,12 @@ def adds_up(process, made):
 
 def a_file_stays(kill):
     """A thread whose ring is a file does not go on in one that is none."""
-    with disk("24m") as out:
+    with small_disk.mounted("24m") as out:
         told = Told(out)
         told.do("main", 100)
         told.do("thread", 100)
         told.settle()
-        fill(out)
+        small_disk.fill(out)
         told.do("main", 500000)
         told.settle()
         told.do("main", 500000)
@@ -103,12 +86,12 @@ def a_file_stays(kill):
 def room_again():
     """The disk is full for a while only: the thread's next ring may be a file, the one before it
     was none."""
-    with disk("24m") as out:
+    with small_disk.mounted("24m") as out:
         told = Told(out)
         told.do("main", 100)
         told.do("thread", 100)
         told.settle()
-        fill(out)
+        small_disk.fill(out)
         told.do("main", 100000)
         told.settle()
         told.do("main", 100000)
@@ -124,12 +107,12 @@ def room_again():
 
 def rings_in_memory(kill):
     """Threads that come when the disk is full."""
-    with disk("24m") as out:
+    with small_disk.mounted("24m") as out:
         told = Told(out)
         told.do("main", 100)
         told.do("thread", 100)
         told.settle()
-        fill(out)
+        small_disk.fill(out)
         for _ in range(30):
             told.do("thread", 400)
         told.end(kill)
@@ -140,8 +123,8 @@ def rings_in_memory(kill):
 
 def rings_in_memory_elsewhere():
     """Blocks have room, rings have none: only what is in no block yet goes with the process."""
-    with disk("64k") as rings, tap.folder() as out:
-        fill(rings)
+    with small_disk.mounted("64k") as rings, tap.folder() as out:
+        small_disk.fill(rings)
         told = Told(out, TPAGENT_RING_DIR=rings, TPAGENT_WHEN_FULL="wait")
         told.do("main", 100000)
         told.do("thread", 100000)
@@ -225,12 +208,12 @@ def no_rings_untold():
 
 
 def names_untold():
-    with disk("24m") as out:
+    with small_disk.mounted("24m") as out:
         told = Told(out)
         told.do("names", 100)
         told.do("gone", 100)
         told.settle()
-        fill(out)
+        small_disk.fill(out)
         told.do("names", 4000)
         told.end(True)
         done = tap.run([tap.TPREPORT, out], tap.clean_environment())
@@ -246,8 +229,8 @@ def lies():
     seed = int(os.environ.get("TEST_SEED", time.time_ns() % 1000000))
     print(f"# TEST_SEED={seed}")
     draw = random.Random(seed)
-    with tap.folder() as out, disk("64k") as rings:
-        fill(rings)
+    with tap.folder() as out, small_disk.mounted("64k") as rings:
+        small_disk.fill(rings)
         told = Told(out, TPAGENT_RING_DIR=rings)
         told.do("thread", 500)
         told.do("thread", 500)

@@ -103,6 +103,28 @@ def lives_under_its_filter(*arguments):
             assert b"ended (seccomp)" in done.stdout, done
 
 
+def filtered_asleep():
+    """A child that has recorded nothing when it installs its filter never will: that is told."""
+    program = os.path.join(WORKLOADS, "filtered")
+    command = ["sh", "-c", f"{program} prctl asleep; {program} syscall asleep; echo $?"]
+    bare, _ = compare(command)
+    assert bare.stdout.endswith(b"lives\n3\n"), bare
+    with tap.folder() as out:
+        tap.run(command, tap.recorded_environment(out))
+        packed = os.path.join(out, "packed.tar.zst")
+        (recording,) = (d for d in os.listdir(out) if d.startswith("tpagent-"))
+        tap.run(
+            [tap.TPREPORT, "pack", "-o", packed, os.path.join(out, recording)],
+            tap.clean_environment(),
+        )
+        for path in (os.path.join(out, recording), packed):
+            done = tap.run([tap.TPREPORT, "info", path], tap.clean_environment())
+            line = b"2 processes installed a filter of system calls before their first event"
+            assert line in done.stdout and b"filtered" in done.stdout, done
+            done = tap.run([tap.TPREPORT, "check", path], tap.clean_environment())
+            tap.equal(done.returncode, 0, done.stdout)
+
+
 C_PROGRAM = """#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +164,48 @@ def children_say_nothing():
         done = tap.run(["bash", "-c", "env true; env false || env true"], environment)
         tap.equal(done.stderr.count(b"host allocations not visible"), 1, done.stderr)
         tap.equal(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+LATE_LIBRARY = """#include <dirent.h>
+#include <stdio.h>
+static void __attribute__((destructor)) late(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    while (readdir(tasks)) count++;
+    fprintf(stderr, "%d\\n", count - 2);
+}
+"""
+
+
+def build_library(place, name, source):
+    path = os.path.join(place, name)
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(source)
+    build = ["gcc", "-shared", "-fPIC", "-o", path, path + ".c"]
+    done = tap.run([need("gcc"), *build[1:]], tap.clean_environment())
+    tap.equal((done.returncode, done.stderr), (0, b""), "gcc")
+    return path
+
+
+def no_thread_stays_behind():
+    """What looks behind our destructor, as checkers of leaks do, sees no thread of ours."""
+    with tap.folder() as place:
+        late = build_library(place, "late.so", LATE_LIBRARY)
+        for _ in range(30):
+            compare([os.path.join(WORKLOADS, "threads")], LD_PRELOAD=late)
+
+
+def off_below_race_checkers():
+    """Helgrind and DRD tell by a library that they preload."""
+    for tool in ("helgrind", "drd"):
+        with tap.folder() as place, tap.folder() as out:
+            library = build_library(place, f"vgpreload_{tool}-amd64-linux.so", "int none;")
+            environment = tap.recorded_environment(out, LD_PRELOAD=library, TPAGENT_PROGRAMS="*")
+            done = tap.run(["sh", "-c", "env true; echo ran"], environment)
+            tap.equal((done.returncode, done.stdout), (0, b"ran\n"), "the program")
+            (line,) = done.stderr.decode().splitlines()
+            assert line.startswith("tpagent: not recording: ") and "races" in line, line
+            tap.equal(os.listdir(out), [], "recordings")
 
 
 def main():
@@ -207,9 +271,12 @@ def main():
     for way in (["syscall"], ["syscall", "threads"], ["prctl"]):
         name = "a filter that kills for system calls: " + " ".join(way)
         t.check(name, lives_under_its_filter, *way)
+    t.check("a filter before the first event", filtered_asleep)
     t.check("a program on musl", built_otherwise, "musl-gcc")
     t.check("a program with the thread sanitizer", built_otherwise, "gcc", "-fsanitize=thread")
     t.check("children say nothing of a source that cannot start", children_say_nothing)
+    t.check("no thread of ours is there when the process ends", no_thread_stays_behind)
+    t.check("off below checkers of races, in one line", off_below_race_checkers)
     t.check("a statically linked program: nothing happens", static_program_leaves_nothing)
     t.check("a program that closes all descriptors", same, program("close_all"))
     t.check(

@@ -45,7 +45,7 @@ class Job:
         environment = tap.recorded_environment(
             self.folder, TPAGENT_MAX_SIZE="4m", TPAGENT_RING_TOTAL="8m", TPAGENT_MIN_FREE="32m"
         )
-        self.log = open(os.path.join(self.folder, "log"), "w+", encoding="utf-8")
+        self.log = tempfile.TemporaryFile("w+", encoding="utf-8")  # not on the disk that fills up
         left = max(1, int(until - time.monotonic()))
         self.child = subprocess.Popen(
             [SOAK, str(left), str(self.draw.randrange(1 << 30))],
@@ -147,9 +147,9 @@ def soak(top):
     for job in jobs:
         job.end(kill=False)
         read_all(job.folder, totals)
+    print(f"# {killed} groups killed; " + ", ".join(f"{totals[key]} {key}" for key in totals))
     grown = [flat(lines) for job in jobs for lines in job.lines]
     grown = [pair for pair in grown if pair]
-    print(f"# {killed} groups killed; " + ", ".join(f"{totals[key]} {key}" for key in totals))
     print("# KiB in the second and the last third of a life:", grown[:PROCESSES])
     assert totals["records"] and totals["died"], totals
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * filtered syscall|prctl [threads]: forbids itself, on pain of death, every system call but what it
- * still makes; ranges and allocations before and after, and a forked child's first ones. */
+ * filtered syscall|prctl [threads|asleep]: forbids itself, on pain of death, every system call but
+ * what it still makes; ranges and allocations before (but where asleep) and after, and a forked
+ * child's first ones. */
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -49,12 +50,13 @@ static int install(const char *way, int all_threads)
 
 int main(int argc, char **argv)
 {
-    int threads = argc > 2;
+    int asleep = argc > 2 && !strcmp(argv[2], "asleep"), threads = argc > 2 && !asleep;
     pthread_t thread;
 
     printf("can filter: %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0));
     fflush(stdout);
-    work(NULL);
+    if (!asleep)
+        work(NULL);
     if (threads) {
         pthread_create(&thread, NULL, work, NULL);
         pthread_join(thread, NULL);

@@ -10,6 +10,7 @@
 
 #include "input/tptrace_file.h"
 #include "input/tptrace_json.h"
+#include "trace/file.h"
 
 #define RUN_JSON_MAX (64u << 10)
 
@@ -256,6 +257,38 @@ static bool is_two_above(const char *directory, const char *process)
     return slash && slash[1];
 }
 
+static void take_filtered(struct tptrace_filtered *filtered, const char *line, size_t size)
+{
+    struct tptrace_json json;
+    const char *program;
+
+    if (tptrace_json_parse(&json, line, size))
+        return;
+    program = tptrace_json_text(&json, "program");
+    filtered->count++;
+    if (program && filtered->program)
+        filtered->more_programs |= strcmp(program, filtered->program) != 0;
+    else if (program)
+        filtered->program = strdup(program);
+    tptrace_json_fini(&json);
+}
+
+static void read_filtered(const char *run_dir, struct tptrace_filtered *filtered)
+{
+    char path[TPTRACE_PATH_MAX];
+    struct tp_diag diag;
+    uint64_t size;
+    void *bytes;
+
+    if (tptrace_path(path, run_dir, TP_FILTERED_NAME) ||
+        tptrace_read_file(path, 2 * TP_FILTERED_MAX, &bytes, &size, &diag))
+        return;
+    const char *line = bytes, *end = line + size, *next;
+    for (; (next = memchr(line, '\n', (size_t)(end - line))); line = next + 1)
+        take_filtered(filtered, line, (size_t)(next - line));
+    free(bytes);
+}
+
 static int fill_place(struct tptrace_place *place, const char *directory, struct entries *processes)
 {
     char *run_dir = find_run_dir(directory), *name = NULL;
@@ -274,6 +307,7 @@ static int fill_place(struct tptrace_place *place, const char *directory, struct
                                     .process_dirs = processes->paths,
                                     .count = processes->count};
     *processes = (struct entries){0};
+    read_filtered(run_dir, &place->filtered);
     return name ? 0 : -ENOMEM;
 }
 
@@ -329,6 +363,7 @@ void tptrace_place_fini(struct tptrace_place *place)
     free(place->process_dirs);
     free(place->run_dir);
     free(place->run_name);
+    free(place->filtered.program);
     *place = (struct tptrace_place){0};
 }
 

@@ -10,6 +10,7 @@
 #include "model/device_memory.h"
 #include "model/python_text.h"
 
+#define ERRNO_END 4096u
 #define RANKS_MAX 1000000
 #define RANKS_SHOWN 16
 #define UNFINISHED_SHOWN 3
@@ -223,7 +224,7 @@ static void untold_lines(struct head *head, const struct tptrace_member *member)
                "lines of meta.jsonl found no room: names of threads may be missing");
     if (losses->counts[TP_LOSS_ERROR] && p->state != TPTRACE_ENDED && begin_member(head, member)) {
         tp_buffer_format(head->out, "its last blocks could not be written: %s",
-                         tp_error_text(-(int)losses->counts[TP_LOSS_ERROR]));
+                         tp_error_text(-(int)(losses->counts[TP_LOSS_ERROR] % ERRNO_END)));
         end(head);
     }
 }
@@ -479,6 +480,22 @@ static void missing_ranks_line(struct head *head)
     free(there);
 }
 
+static void filtered_line(struct head *head)
+{
+    const struct tptrace_filtered *filtered = &head->run->place.filtered;
+    bool one = filtered->count == 1;
+
+    if (!filtered->count || !begin(head))
+        return;
+    tp_buffer_format(head->out,
+                     "%u process%s installed a filter of system calls before %s first event and "
+                     "recorded nothing: %.100s%s",
+                     filtered->count, one ? "" : "es", one ? "its" : "their",
+                     filtered->program ? filtered->program : "unknown",
+                     filtered->more_programs ? " and others" : "");
+    end(head);
+}
+
 static void windows_line(struct head *head, const struct tptrace_member *member)
 {
     if (!member->process.meta.capture_plan || !begin_member(head, member))
@@ -509,6 +526,7 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
         source_lines(&head, i);
     }
     missing_ranks_line(&head);
+    filtered_line(&head);
     if (head.left_out)
         tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix,
                          head.left_out);
@@ -772,9 +790,11 @@ void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *s
     tp_buffer_string(out, "{\"run\": ");
     tp_json_string(out, run->place.run_name, strlen(run->place.run_name));
     put_text(out, "path", run->place.run_dir);
-    tp_buffer_format(out, ", \"start_ns\": %lld, \"end_ns\": %lld, \"whole\": %s, \"processes\": [",
-                     (long long)run->start_ns, (long long)run->end_ns,
-                     tptrace_run_was_cut(run) ? "false" : "true");
+    tp_buffer_format(
+        out,
+        ", \"start_ns\": %lld, \"end_ns\": %lld, \"whole\": %s, \"filtered\": %u, \"processes\": [",
+        (long long)run->start_ns, (long long)run->end_ns,
+        tptrace_run_was_cut(run) ? "false" : "true", run->place.filtered.count);
     for (size_t i = 0; i < run->count; i++) {
         if (i)
             tp_buffer_string(out, ", ");

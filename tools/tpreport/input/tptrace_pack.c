@@ -14,6 +14,7 @@
 #include "input/tptrace_find.h"
 #include "input/tptrace_process.h"
 #include "input/ustar.h"
+#include "trace/file.h"
 
 #define LEVEL 3
 #define CHUNK (128u << 10)
@@ -161,6 +162,9 @@ static int put_all(struct pack *pack, const struct tptrace_place *place)
 
     if (!place->run_json.code && !tptrace_path(path, place->run_dir, "run.json") &&
         !tptrace_path(name, place->run_name, "run.json"))
+        error = put_file(pack, path, name);
+    if (!error && place->filtered.count && !tptrace_path(path, place->run_dir, TP_FILTERED_NAME) &&
+        !tptrace_path(name, place->run_name, TP_FILTERED_NAME))
         error = put_file(pack, path, name);
     for (size_t i = 0; i < place->count && !error; i++)
         error = put_process(pack, place->process_dirs[i], place->run_name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "trace/file.h"
 
 /* Offset and room of the fields. */
 enum {
@@ -120,5 +121,6 @@ bool tp_ustar_is_ours(const char *name)
     if (digits && digits < 12)
         return !strcmp(last + digits, ".tpt") || !strcmp(last + digits, ".tpr");
     return !strcmp(last, "meta.jsonl") || !strcmp(last, "names.tpn") ||
-           !strcmp(last, "summary.tps") || !strcmp(last, "run.json");
+           !strcmp(last, "summary.tps") || !strcmp(last, "run.json") ||
+           !strcmp(last, TP_FILTERED_NAME);
 }
