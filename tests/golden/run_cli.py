@@ -196,6 +196,33 @@ def help_has_an_example_of_every_command(case):
         assert words[0] == "tpreport" and (name == "averages" or words[1] == name), example
 
 
+def a_byte_order_mark_before_json_is_no_matter(case):
+    """For each kind of JSON, plain and compressed; places in messages count its bytes."""
+    trace = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
+    record = {"name": "a", "start_ns": 1000, "end_ns": 3000}
+    texts = {
+        "list": case.read_text(),
+        "trace": json.dumps({"schemaVersion": 1, "traceEvents": [trace]}),
+        "records": json.dumps({"raw": [record], "trace_start_ns": 0}),
+        "exported": run("trace", case).stdout,
+    }
+    for name, text in texts.items():
+        plain, marked = (case.with_name(f"{name}_{kind}.json") for kind in ("plain", "marked"))
+        plain.write_text(text)
+        marked.write_bytes(b"\xef\xbb\xbf" + text.encode())
+        expected = run(plain)
+        assert expected.returncode == 0 and expected.stdout, expected
+        packed = case.with_name(f"{name}.json.gz")
+        packed.write_bytes(gzip.compress(marked.read_bytes()))
+        for path in marked, packed:
+            done = run(path)
+            assert (done.returncode, done.stdout) == (0, expected.stdout), (path, done)
+    broken = case.with_name("broken_mark.json")
+    broken.write_bytes(b"\xef\xbb\xbf" + b'[{"id": 1, "start_us": }]')
+    done = run(broken)
+    assert done.returncode == 1 and "at byte 27" in done.stderr, done
+
+
 def files_named_gz_are_compressed(case):
     for words in (["trace"], ["averages"], ["stacks", "--format=folded"]):
         plain, packed = case.with_name("out.txt"), case.with_name("out.txt.gz")
@@ -211,6 +238,7 @@ TESTS = [
     an_empty_selection_says_so_and_what_there_is,
     a_recording_further_down_is_named,
     help_has_an_example_of_every_command,
+    a_byte_order_mark_before_json_is_no_matter,
     files_named_gz_are_compressed,
     a_whole_report_exits_with_0,
     usage_exits_with_2_and_one_line,

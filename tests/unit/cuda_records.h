@@ -105,6 +105,14 @@ static inline void put_cuda_overhead(struct recording_track *t, uint64_t ticks, 
     track_put(t, TP_EVENT_CUDA_OVERHEAD, ticks, type, words);
 }
 
+static inline void put_cuda_external(struct recording_track *t, uint64_t ticks,
+                                     uint32_t correlation, uint8_t type, uint64_t id)
+{
+    uint64_t words[4] = {id, type};
+
+    track_put(t, TP_EVENT_CUDA_EXTERNAL, ticks, correlation, words);
+}
+
 /* @kinds: operation, memory kind << 8, flags << 24 */
 static inline void put_cuda_memory(struct recording_track *t, uint64_t ticks, uint32_t kinds,
                                    uint64_t time, uint64_t address, uint64_t bytes,

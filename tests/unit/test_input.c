@@ -24,11 +24,11 @@ static int open_text(struct tp_input *input, const char *text, struct tp_diag *d
 START_TEST(an_event_list_is_known_by_its_content)
 {
     static const char *const texts[] = {"{\"events\":[]}", " \n[{\"id\":1,\"start_us\":2}]", "[]",
-                                        "{\"x\": 1}"};
+                                        "{\"x\": 1}", "\xef\xbb\xbf[]"};
     struct tp_input input;
     struct tp_diag diag;
 
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         ck_assert_int_eq(open_text(&input, texts[i], &diag), 0);
         ck_assert_str_eq(input.kind->name, "event-list");
         tp_input_close(&input);

@@ -76,6 +76,76 @@ START_TEST(equal_names_are_one_row_largest_first)
 }
 END_TEST
 
+/* Whatever their names' numbers are. */
+START_TEST(rows_of_equal_time_stand_as_they_came)
+{
+    static const char *const names[] = {"b", "ab", "c", "a", "abc"};
+
+    for (int from = 0; from < 5; from++) {
+        struct profile p;
+        uint32_t id;
+        profile_init(&p);
+        for (int i = 0; i < 5; i++)
+            ck_assert_int_eq(tp_strings_put(&p.strings, names[i], strlen(names[i]), &id), 0);
+        for (int i = 0; i < 5; i++)
+            take(&p, TP_WORK_KERNEL, names[(from + i) % 5], 7);
+        ck_assert_int_eq(tp_kernels_finish(&p.kernels, TP_CLASS_KERNELS, false, &p.strings), 0);
+        for (int i = 0; i < 5; i++)
+            ck_assert_str_eq(name_of(&p, &p.kernels.classes[TP_CLASS_KERNELS].items[i]),
+                             names[(from + i) % 5]);
+        profile_fini(&p);
+    }
+}
+END_TEST
+
+/* A kernel of a graph that was captured in a range. */
+static void take_captured(struct profile *p, const char *name, const char *range, int64_t ns)
+{
+    struct tp_work work = {.kind = TP_WORK_KERNEL, .known = KNOWN};
+
+    ck_assert_int_eq(tp_strings_put(&p->strings, name, strlen(name), &work.name), 0);
+    if (range)
+        ck_assert_int_eq(tp_strings_put(&p->strings, range, strlen(range), &work.captured_in), 0);
+    work.ns[TP_MEASURE_SELF_DEVICE_TIME] = tp_number_integer(ns);
+    ck_assert_int_eq(p->kernels.sink.take(&p->kernels.sink, &work), 0);
+}
+
+START_TEST(captures_are_summed_by_range_longest_first)
+{
+    static const char *const ranges[] = {"a", "b", "c", "d", "e", "f"};
+    const struct tp_kernel_row *row;
+    struct profile p;
+
+    profile_init(&p);
+    take_captured(&p, "gemm1", NULL, 1);
+    ck_assert(!p.kernels.has_captures);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 6; i++)
+            take_captured(&p, i < 3 ? "gemm1" : "gemm2", ranges[i], 10 * (i + 1));
+    }
+    take_captured(&p, "gemm2", "a", 100);
+    take_captured(&p, "gemm2", "b", 0); /* without a time it is in no row */
+    ck_assert(p.kernels.has_captures);
+    ck_assert_int_eq(tp_kernels_finish(&p.kernels, TP_CLASS_KERNELS, true, &p.strings), 0);
+    row = &p.kernels.classes[TP_CLASS_KERNELS].items[0];
+    ck_assert_str_eq(name_of(&p, row), "gemm*");
+    ck_assert_uint_eq(row->capture_count, 6);
+    for (int i = 0; i < 6; i++) {
+        static const struct {
+            const char *range;
+            uint64_t calls;
+            int64_t ns;
+        } expected[] = {{"a", 3, 120}, {"f", 2, 120}, {"e", 2, 100},
+                        {"d", 2, 80},  {"c", 2, 60},  {"b", 2, 40}};
+        const struct tp_kernel_capture *capture = &row->captures[i];
+        ck_assert_str_eq(tp_strings_get(&p.strings, capture->name)->bytes, expected[i].range);
+        ck_assert_uint_eq(capture->calls, expected[i].calls);
+        ck_assert_int_eq(integer(capture->ns), expected[i].ns);
+    }
+    profile_fini(&p);
+}
+END_TEST
+
 START_TEST(no_and_negative_durations_are_counted_and_in_no_row)
 {
     struct tp_work unknown = {.kind = TP_WORK_KERNEL, .name = TP_STRING_EMPTY};
@@ -258,7 +328,8 @@ START_TEST(numbered_names_merge_when_there_are_several)
 }
 END_TEST
 
-RUN_TESTS("kernels", equal_names_are_one_row_largest_first,
+RUN_TESTS("kernels", equal_names_are_one_row_largest_first, rows_of_equal_time_stand_as_they_came,
+          captures_are_summed_by_range_longest_first,
           no_and_negative_durations_are_counted_and_in_no_row,
           host_time_is_the_sum_of_self_time_whatever_its_sign,
           rows_are_kernels_only_when_there_are_any, device_time_is_what_was_asked_for,

@@ -118,7 +118,7 @@ START_TEST(gaps_restart_from_the_open_ranges)
     read_events(&r, "run", &everything);
     expect_events(&r, "a 0-50 -; b 10-10 a; c 30-40 a");
     expect_notes(&r, "3 slots missing");
-    expect_notes(&r, "1 ranges whose end is missing");
+    expect_notes(&r, "1 range whose end is missing counts up to the gap");
     ck_assert_uint_ne(r.input.lost_count, 0);
     close_reading(&r);
     track_end(&t);
@@ -395,7 +395,7 @@ START_TEST(names_carry_overloads_domains_and_suffixes)
     ck_assert_str_eq(tp_strings_get(&r.strings, e[2].input_shapes)->bytes, "[[2, 3], []]");
     ck_assert_int_eq(e[2].sequence_nr, 5);
     ck_assert(!(e[2].flags & TP_EVENT_USER_ANNOTATION));
-    expect_notes(&r, "1 names missing");
+    expect_notes(&r, "1 name missing; it prints as <name N>");
     close_reading(&r);
     track_end(&t);
 }

@@ -33,6 +33,7 @@ static void begin(struct recording *rec, const char *run, const char *cuda_line)
     ck_assert_uint_eq(recording_text(rec, TP_NAME_SYMBOL, "_Z4gemmPfi"), GEMM);
     recording_text(rec, TP_NAME_SYMBOL, "triton_add");
     recording_text(rec, TP_NAME_GEOMETRY, "[[4,1,1],[128,1,1],32,0,0,0]");
+    recording_text(rec, TP_NAME_GEOMETRY, "[[8,2,1],[64,1,1],40,0,512,0]");
     recording_meta(rec, cuda_line);
 }
 
@@ -648,9 +649,11 @@ struct program {
     uint64_t ticks[3];
     uint32_t correlation;
     bool by_time; /* some calls do not say where they stand */
+    bool loses;   /* some are not recorded at all; external ids tell of them */
+    uint64_t external, externals[3], nodes;
     struct late {
         unsigned kind;
-        uint64_t start, end;
+        uint64_t start, end, node;
         uint32_t correlation, tid, name;
         bool driver;
     } late[64];
@@ -667,7 +670,8 @@ static void tell_late(struct program *p, unsigned left)
     while (p->late_count > left) {
         unsigned i = (unsigned)random_below(&p->random, p->late_count);
         struct late item = p->late[i];
-        const struct cuda_place *place = &places[item.correlation % 3];
+        struct cuda_place place = places[item.correlation % 3];
+        place.node = item.node;
         p->late[i] = p->late[--p->late_count];
         switch (item.kind) {
         case TP_EVENT_CUDA_API:
@@ -676,15 +680,18 @@ static void tell_late(struct program *p, unsigned left)
             break;
         case TP_EVENT_GPU_KERNEL:
             put_gpu_kernel(&p->completer, now, item.name, item.start, item.end, item.correlation,
-                           GEOMETRY, place);
+                           GEOMETRY + item.correlation % 2, &place);
             break;
         case TP_EVENT_GPU_MEMCPY:
             put_gpu_memcpy(&p->completer, now, 2 | 3 << 8 | 2 << 16, item.start, item.end,
-                           item.correlation, 4096, place);
+                           item.correlation, 4096, &place);
             break;
         case TP_EVENT_CUDA_MEMORY:
             put_cuda_memory(&p->completer, now, item.name, item.start, item.end,
                             item.name & 0xff ? 512 : 0, item.correlation, 0);
+            break;
+        case TP_EVENT_CUDA_EXTERNAL:
+            put_cuda_external(&p->completer, now, item.correlation, (uint8_t)item.name, item.start);
             break;
         default:
             put_cuda_sync(&p->completer, now, 4, item.start, item.end, item.correlation, 0, 1);
@@ -709,22 +716,31 @@ static void put_random_call(struct program *p, unsigned thread)
     uint64_t *ticks = &p->ticks[thread];
     uint32_t correlation = ++p->correlation, tid = 101 + thread;
     unsigned what = (unsigned)random_below(&p->random, 10);
-    bool placed = !p->by_time || random_below(&p->random, 4);
+    bool lost = p->loses && !random_below(&p->random, 4);
+    bool placed = !lost && (!p->by_time || random_below(&p->random, 4));
 
     *ticks += 2;
     if (placed)
         put_cuda_call(t, *ticks, correlation);
+    for (uint32_t type = 3; p->loses && type < 5; type++) {
+        if (random_below(&p->random, 5))
+            add_late(p, (struct late){.kind = TP_EVENT_CUDA_EXTERNAL,
+                                      .start = p->externals[thread] / (type == 4 ? 10 : 1),
+                                      .correlation = correlation,
+                                      .name = type});
+    }
     uint64_t start = *ticks + 1, end = start + 1 + random_below(&p->random, 50);
     *ticks = end + 1;
     uint32_t names[] = {LAUNCH, SYNCHRONIZE, GRAPH_LAUNCH, DRIVER_LAUNCH};
     uint32_t name = names[random_below(&p->random, 4)];
-    add_late(p, (struct late){.kind = TP_EVENT_CUDA_API,
-                              .start = start,
-                              .end = end,
-                              .correlation = correlation,
-                              .tid = tid,
-                              .name = name,
-                              .driver = name == DRIVER_LAUNCH});
+    if (!lost)
+        add_late(p, (struct late){.kind = TP_EVENT_CUDA_API,
+                                  .start = start,
+                                  .end = end,
+                                  .correlation = correlation,
+                                  .tid = tid,
+                                  .name = name,
+                                  .driver = name == DRIVER_LAUNCH});
     for (uint64_t works = what < 6 ? 1 : what == 6 ? 3 : 0; works > 0; works--) {
         uint64_t at = end + random_below(&p->random, 300);
         add_late(p, (struct late){.kind = random_below(&p->random, 5) ? TP_EVENT_GPU_KERNEL
@@ -732,6 +748,7 @@ static void put_random_call(struct program *p, unsigned thread)
                                   .start = at,
                                   .end = at + random_below(&p->random, 90),
                                   .correlation = correlation,
+                                  .node = random_below(&p->random, p->nodes + 2),
                                   .name = GEMM + (uint32_t)random_below(&p->random, 2)});
     }
     if (what == 7) /* allocated or freed: 512 bytes */
@@ -758,8 +775,14 @@ static void put_random_range(struct program *p, unsigned thread)
     bool begins = random_below(&p->random, 100) < (t->open_count < 10 ? 54 : 35);
 
     p->ticks[thread] += 1 + random_below(&p->random, 30);
+    p->externals[thread] = ++p->external;
     track_put(t, (unsigned)classes[class_][!begins], p->ticks[thread],
               begins ? TP_NAME_FIRST + (uint32_t)random_below(&p->random, 4) : 0, words);
+    if (!random_below(&p->random, 50) && p->nodes < 40) { /* a node, or a copy of one */
+        p->nodes++;
+        put_cuda_node(t, p->ticks[thread], 3, p->nodes,
+                      random_below(&p->random, 2) ? random_below(&p->random, p->nodes) : 0);
+    }
     if (!random_below(&p->random, 150))
         track_flush(t);
 }
@@ -767,6 +790,8 @@ static void put_random_range(struct program *p, unsigned thread)
 static void run_program(struct program *p, const char *run, uint64_t steps)
 {
     begin(&p->rec, run, CUPTI_LINE);
+    recording_meta(&p->rec, "{\"t\":\"cuda_device\",\"device\":0,\"name\":\"A\",\"sms\":108,"
+                            "\"capability\":[8,0]}");
     for (unsigned i = 0; i < 3; i++)
         track_begin(&p->threads[i], &p->rec, i + 1, 101 + i);
     track_begin(&p->completer, &p->rec, 9, 109);
@@ -800,12 +825,101 @@ static const struct tp_average *find_row(const struct reading *stream, const cha
     return NULL;
 }
 
+/* Behind those on ranges that were open at the end, of which a list shows more. */
+static void notes_on_work(const struct reading *r, char text[4096])
+{
+    char notes[4096];
+
+    snprintf(notes, sizeof(notes), "%.*s", (int)r->input.notes.size,
+             r->input.notes.size ? r->input.notes.bytes : "");
+    const char *found = strstr(notes, "pieces of device work");
+    snprintf(text, 4096, "%s", found ? found : "");
+}
+
+/* ---- kernels ---- */
+
+static const char *text_of(const struct reading *r, uint32_t id)
+{
+    return tp_strings_get(&r->strings, id)->bytes;
+}
+
+static double value_of(struct tp_number number)
+{
+    return tp_number_to_double(number);
+}
+
+static void compare_kernel_rows(const struct reading *a, const struct tp_kernel_row *x,
+                                const struct reading *b, const struct tp_kernel_row *y)
+{
+    ck_assert_str_eq(text_of(a, x->name), text_of(b, y->name));
+    ck_assert_uint_eq(x->durations.count, y->durations.count);
+    ck_assert_double_eq(value_of(x->total_ns), value_of(y->total_ns));
+    ck_assert_double_eq(value_of(x->minimum_ns), value_of(y->minimum_ns));
+    ck_assert_double_eq(value_of(x->maximum_ns), value_of(y->maximum_ns));
+    ck_assert_double_eq(x->median_ns, y->median_ns);
+    ck_assert_double_eq(tp_durations_deviation(&x->durations),
+                        tp_durations_deviation(&y->durations));
+    ck_assert_str_eq(text_of(a, x->geometry), text_of(b, y->geometry));
+    ck_assert_int_eq(x->geometry_varies, y->geometry_varies);
+    ck_assert_double_eq_tol(x->occupancy_ns, y->occupancy_ns, 1e-6 * y->occupancy_ns + 1e-9);
+    ck_assert_uint_eq(x->capture_count, y->capture_count);
+    for (uint32_t i = 0; i < x->capture_count; i++) {
+        ck_assert_str_eq(text_of(a, x->captures[i].name), text_of(b, y->captures[i].name));
+        ck_assert_uint_eq(x->captures[i].calls, y->captures[i].calls);
+        ck_assert_double_eq(value_of(x->captures[i].ns), value_of(y->captures[i].ns));
+    }
+}
+
+static void compare_kernels(struct reading *a, struct tp_kernels *x, struct reading *b,
+                            struct tp_kernels *y)
+{
+    ck_assert_double_eq(value_of(x->cpu_ns), value_of(y->cpu_ns));
+    ck_assert_double_eq(value_of(x->self_cpu_ns), value_of(y->self_cpu_ns));
+    ck_assert(x->saw_host == y->saw_host && x->saw_device == y->saw_device &&
+              x->has_geometry == y->has_geometry && x->has_captures == y->has_captures);
+    for (int c = TP_CLASS_KERNELS; c <= TP_CLASS_WAITS; c++) {
+        const struct tp_kernel_rows *rows = &x->classes[c], *expected = &y->classes[c];
+        ck_assert_int_eq(tp_kernels_finish(x, c, false, &a->strings), 0);
+        ck_assert_int_eq(tp_kernels_finish(y, c, false, &b->strings), 0);
+        ck_assert_uint_eq(rows->count, expected->count);
+        ck_assert_uint_eq(rows->without_time, expected->without_time);
+        for (uint32_t i = 0; i < rows->count; i++)
+            compare_kernel_rows(a, &rows->items[i], b, &expected->items[i]);
+    }
+}
+
+START_TEST(kernels_of_a_stream_are_those_of_its_list)
+{
+    uint64_t seed = random_seed("kernels_of_a_stream_are_those_of_its_list") + (uint64_t)_i;
+    struct program p = {.random = {.state = seed}, .by_time = _i & 1, .loses = _i & 2};
+    struct tp_kernels from_stream, from_list;
+    struct reading stream, list;
+
+    run_program(&p, "run", 5000);
+    tp_kernels_init(&from_list);
+    read_events(&list, "run", &everything);
+    ck_assert_int_eq(tp_work_of_list(&list.list, 0, list.list.count, &from_list.sink), 0);
+    tp_kernels_init(&from_stream);
+    open_reading(&stream, "run", &everything);
+    ck_assert_int_eq(tp_input_tptrace.read_kernels(&stream.input, &stream.strings, &stream.stacks,
+                                                   &from_stream, &stream.diag),
+                     1);
+    ck_assert(from_stream.has_captures && from_stream.has_geometry);
+    compare_kernels(&stream, &from_stream, &list, &from_list);
+    tp_kernels_fini(&from_list);
+    tp_kernels_fini(&from_stream);
+    close_reading(&stream);
+    close_reading(&list);
+}
+END_TEST
+
 START_TEST(averages_of_a_stream_are_those_of_its_list)
 {
     uint64_t seed = random_seed("averages_of_a_stream_are_those_of_its_list") + (uint64_t)_i;
-    struct program p = {.random = {.state = seed}, .by_time = _i & 1};
+    struct program p = {.random = {.state = seed}, .by_time = _i & 1, .loses = _i & 2};
     struct tp_averages_options options = {0};
     struct reading stream, list;
+    char of_stream[4096], of_list[4096];
     struct tp_average *rows;
     size_t count;
 
@@ -829,6 +943,9 @@ START_TEST(averages_of_a_stream_are_those_of_its_list)
         ck_assert_msg((row->flags & TP_EVENT_HAS_PARENT) == (rows[i].flags & TP_EVENT_HAS_PARENT),
                       "seed %llu, row %s", (unsigned long long)seed, name);
     }
+    notes_on_work(&stream, of_stream);
+    notes_on_work(&list, of_list);
+    ck_assert_str_eq(of_stream, of_list);
     free(rows);
     close_reading(&stream);
     close_reading(&list);
@@ -854,6 +971,7 @@ int main(void)
     tcase_add_test(tcase, device_work_goes_with_its_launch);
     tcase_add_loop_test(tcase, busy_and_overlap_are_unions, 0, 5);
     tcase_add_test(tcase, longest_gaps_name_who_ended_them);
+    tcase_add_loop_test(tcase, kernels_of_a_stream_are_those_of_its_list, 0, 8);
     tcase_add_loop_test(tcase, averages_of_a_stream_are_those_of_its_list, 0, 12);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

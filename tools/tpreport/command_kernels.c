@@ -80,6 +80,15 @@ static int read_list(struct tp_run *run, struct tp_input *input, struct tp_work_
     return result;
 }
 
+static int end_reading(const struct tp_input *input, int result, struct tp_diag *diag)
+{
+    if (result == -ENOMEM && !diag->code)
+        tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the report");
+    if (result < 0 && !diag->file[0])
+        tp_diag_at(diag, input->path);
+    return result;
+}
+
 static int read_input(struct tp_run *run, struct tp_input *input, struct tp_work_sink *sink,
                       struct tp_diag *diag)
 {
@@ -88,22 +97,49 @@ static int read_input(struct tp_run *run, struct tp_input *input, struct tp_work
 
     run->event_count += input->kind->read_work != NULL; /* selects nothing, or fails */
     tp_progress_end(&run->progress);
-    if (result == -ENOMEM && !diag->code)
-        tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the report");
-    if (result < 0 && !diag->file[0])
-        tp_diag_at(diag, input->path);
-    return result;
+    return end_reading(input, result, diag);
 }
 
 /* ---- sums ---- */
+
+/* Where kernels will be the rows, with times of their own: the input itself may sum them up. */
+static bool counts_kernels(const struct tp_run *run)
+{
+    return run->input_count == 1 && run->inputs[0].kind->read_kernels &&
+           run->view->subject != TP_VIEW_CALLS &&
+           (run->options->profiler == TP_PROFILER_AUTO ||
+            run->options->profiler == TP_PROFILER_DEVICE) &&
+           (run->device_measure == TP_MEASURE_SELF_DEVICE_TIME ||
+            run->device_measure == TP_MEASURE_DEVICE_TIME);
+}
+
+/* Return: 1 done, 0 it cannot, or negative. */
+static int let_input_sum(struct tp_run *run, struct tp_kernels *kernels, struct tp_diag *diag)
+{
+    struct tp_input *input = &run->inputs[0];
+    int result = input->kind->read_kernels(input, &run->strings, &run->stacks, kernels, diag);
+
+    if (!result) { /* it may have begun */
+        tp_kernels_fini(kernels);
+        tp_kernels_init(kernels);
+        kernels->device_measure = run->device_measure;
+        return 0;
+    }
+    tp_progress_end(&run->progress);
+    run->event_count++;
+    return result < 0 ? end_reading(input, result, diag) : result;
+}
 
 static int sum_inputs(struct tp_run *run, struct tp_kernels *kernels, struct tp_diag *diag)
 {
     int result = 0;
 
-    for (int i = 0; !result && i < run->input_count; i++) {
+    if (counts_kernels(run))
+        result = let_input_sum(run, kernels, diag);
+    bool is_read = result > 0;
+    for (int i = 0; result >= 0 && i < run->input_count; i++) {
         struct tp_input *input = &run->inputs[i];
-        result = read_input(run, input, &kernels->sink, diag);
+        result = is_read ? 0 : read_input(run, input, &kernels->sink, diag);
         kernels->is_ascend |= input->kind == &tp_input_ascend_csv;
         struct tp_work_span own = {.is_known = input->has_span,
                                    .start_ns = tp_number_integer(input->start_ns),
@@ -244,6 +280,12 @@ static int read_filtered(struct tp_work_source *source, struct tp_work_sink *sin
     return result;
 }
 
+static void note_copies(struct tp_run *run, uint64_t count)
+{
+    tp_buffer_string(&run->notes, "tpreport: ");
+    tp_buffer_count(&run->notes, count, "{copy or fill is|copies and fills are} not listed\n");
+}
+
 static void note_filtered(struct tp_run *run, const struct filter *filter)
 {
     if (!filter->passed)
@@ -251,8 +293,7 @@ static void note_filtered(struct tp_run *run, const struct filter *filter)
                          run->view->subject == TP_VIEW_KERNEL_WORK ? "kernels"
                                                                    : "operators of the host");
     if (filter->copies)
-        tp_buffer_format(&run->notes, "tpreport: %llu copies and fills are not listed\n",
-                         (unsigned long long)filter->copies);
+        note_copies(run, filter->copies);
     note_skipped(run, filter->without_time, filter->negative);
 }
 

@@ -162,6 +162,25 @@ def test_hooks():
         assert [line for line in r.text("tree").splitlines() if line.endswith("cudaLaunchKernel")]
 
 
+def captures_are_shown(r):
+    """Beside the kernels of graphs, in text and in JSON."""
+    lines = r.text("kernels").splitlines()
+    row = next(i for i, line in enumerate(lines) if SCALE in line)
+    tap.equal(lines[row + 1], "    captured in forward (6 calls, 30.000us)", "below the row")
+    found = {k["name"]: k["captured_in"] for k in r.rows("kernels")}
+    forward = [{"name": "forward", "count": 6, "total_us": 30.0}]
+    loss = [{"name": "loss", "count": 6, "total_us": 4.2}]
+    tap.equal(found, {SCALE: forward, SUM: loss}, "kernels in JSON")
+    for compact, lines_each in ((), 6), (("--compact",), 1):
+        tree = r.text("tree", *compact).splitlines()
+        for name, place in (SCALE, "forward"), (SUM, "loss"), (FILL, "loss"):
+            told = [line for line in tree if line.endswith(f" {name} (captured in {place})")]
+            tap.equal(len(told), lines_each, f"lines of {name} {compact}")
+    nodes = r.rows("tree")
+    found = collections.Counter((n["name"], n["captured_in"]) for n in nodes if "captured_in" in n)
+    tap.equal(found, {(SCALE, "forward"): 6, (SUM, "loss"): 6, (FILL, "loss"): 6}, "tree in JSON")
+
+
 def test_graphs():
     """A launch's kernels count for the range that launched it, and say where they were captured."""
     everything = 6 * (5000 + 700 + FILL_NS)
@@ -173,6 +192,7 @@ def test_graphs():
         tap.equal([device_ns(table, k) for k in ("forward", "loss")], [0, 0], "where captured")
         found = collections.Counter((e["name"], e["args"]["captured in"]) for e in r.work())
         tap.equal(found, {(SCALE, "forward"): 6, (SUM, "loss"): 6, (FILL, "loss"): 6}, "captured")
+        captures_are_shown(r)
     with tap.folder() as folder:
         r = recording(folder, "graph", 6, where="cuda_more", TPAGENT_CUDA_GRAPHS="graph")
         tap.equal(device_ns(r.table(), "replay"), everything, "launches of whole graphs")

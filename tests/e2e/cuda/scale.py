@@ -37,6 +37,22 @@ def report(recording):
     return rows, found["recording"]["processes"][0]
 
 
+def kernels_report(recording):
+    """Its rows, and how much memory it took in KiB."""
+    command = [tap.TPREPORT, "kernels", "--format", "json", recording]
+    begin = time.monotonic()
+    with subprocess.Popen(
+        command, env=tap.clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        text = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    tap.equal(process.returncode, 0, "status of tpreport kernels")
+    print(f"# kernels: {time.monotonic() - begin:.1f} s, {usage.ru_maxrss} KiB")
+    rows = json.loads(text)["rows"]
+    return {row["name"]: (row["count"], row["total_us"]) for row in rows}, usage.ru_maxrss
+
+
 def bytes_copied(recording):
     """Of each copy, from a reader of its own."""
     command = [os.environ["DUMP"], recording]
@@ -63,13 +79,19 @@ def test_whole():
         )
         count, device_us = rows["Memcpy HtoD (Pageable -> Device)"]
         tap.equal((count, round(device_us, 3)), (COPIES, round(COPIES * COPY_US, 3)), "copies")
+        count, device_us = rows["copy"]
+        tap.equal((count, round(device_us, 3)), (COPIES, round(COPIES * COPY_US, 3)), "ranges")
         tap.equal(rows["cudaLaunchKernel"], (COUNT, 0), "launches")
+        kernels, peak = kernels_report(recording)
+        tap.equal(kernels, {"scale(float*, float)": (COUNT, COUNT * KERNEL_US)}, "by kernel")
+        assert peak < 64 << 10, peak
         tap.equal(bytes_copied(recording), [1000] * COPIES, "bytes of the copies")
         lost = [process[key] for key in ("lost_records", "dropped_records", "missing_slots")]
         lost += [
             process["cuda"][key] for key in ("dropped", "no_room", "invalid", "buffers_refused")
         ]
-        tap.equal(lost, [0] * 7, "losses")
+        lost += [process["cuda"][key] for key in ("without_launch", "late_calls")]
+        tap.equal(lost, [0] * 9, "losses")
         is_flat(memory)
 
 

@@ -225,7 +225,9 @@ static int read_list(struct tp_input *input, struct tp_event_list *list, struct 
     tp_ascend_list_finish(&events);
     if (!result && events.without_start)
         tp_input_lost(input, events.without_start,
-                      "%llu kernels have no start time, so they are no events",
+                      events.without_start == 1
+                          ? "%llu kernel has no start time, so it is no event"
+                          : "%llu kernels have no start time, so they are no events",
                       (unsigned long long)events.without_start);
     return result;
 }

@@ -306,19 +306,15 @@ static bool contains(const struct tp_input *input, const char *word)
 
 static int probe(const struct tp_input *input)
 {
-    size_t i = 0;
+    char first = tp_json_begins(input);
 
-    if (input->is_directory)
-        return 0;
-    while (i < input->head_size && strchr(" \t\r\n", input->head[i]) && input->head[i])
-        i++;
-    if (i == input->head_size || (input->head[i] != '{' && input->head[i] != '['))
+    if (!first)
         return 0;
     if (contains(input, "\"start_us\"") || contains(input, "\"producer\": \"tpreport "))
         return 93; /* surer than raw records: a recording's processes have a "start_ns", too */
     if (contains(input, "\"traceEvents\"") || contains(input, "\"ph\""))
         return 0; /* a trace */
-    return input->head[i] == '[' || contains(input, "\"events\"") ? 50 : 10;
+    return first == '[' || contains(input, "\"events\"") ? 50 : 10;
 }
 
 static int check_selection(const struct tp_selection *selection, struct tp_diag *diag)

@@ -15,6 +15,7 @@
 #include "model/averages.h"
 #include "model/buffer.h"
 #include "model/event_list.h"
+#include "model/kernels.h"
 #include "model/work.h"
 
 enum { TP_INPUT_HEAD = 64 << 10 };
@@ -75,6 +76,12 @@ struct tp_input_kind {
 
     /* Optional: can read_averages do it, with this selection? NULL: always. */
     bool (*can_average)(const struct tp_input *input);
+
+    /* Optional: the sums of a kernels report in which kernels or copies are the rows, their own
+     * times counting. Return: 1 done, 0 these are not its rows (@kernels holds anything) or not
+     * with this selection, or negative. */
+    int (*read_kernels)(struct tp_input *input, struct tp_strings *strings,
+                        struct tp_stacks *stacks, struct tp_kernels *kernels, struct tp_diag *diag);
 
     /* Optional: the same events as pieces of work, none of them held. */
     int (*read_work)(struct tp_input *input, struct tp_strings *strings, struct tp_work_sink *sink,

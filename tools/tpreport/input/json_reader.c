@@ -229,6 +229,22 @@ int tp_json_reader_finish(struct tp_json_reader *reader)
     return reader->result;
 }
 
+static const char mark[3] = "\xef\xbb\xbf";
+
+char tp_json_begins(const struct tp_input *input)
+{
+    const char *head = (const char *)input->head;
+    size_t size = input->head_size, i = 0;
+
+    if (input->is_directory)
+        return 0;
+    if (size >= sizeof(mark) && !memcmp(head, mark, sizeof(mark)))
+        i = sizeof(mark);
+    while (i < size && head[i] && strchr(" \t\r\n", head[i]))
+        i++;
+    return i < size && (head[i] == '{' || head[i] == '[') ? head[i] : 0;
+}
+
 int tp_json_reader_input(struct tp_json_reader *reader, struct tp_input *input)
 {
     char *chunk = malloc(CHUNK);
@@ -239,6 +255,9 @@ int tp_json_reader_input(struct tp_json_reader *reader, struct tp_input *input)
         return tp_diag_fail(reader->diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory to read with");
     do {
         got = tp_input_read(input, &offset, chunk, CHUNK);
+        if (!reader->chunk_offset && got >= (ptrdiff_t)sizeof(mark) &&
+            !memcmp(chunk, mark, sizeof(mark)))
+            memset(chunk, ' ', sizeof(mark)); /* places stay what they are */
         if (got > 0)
             tp_json_reader_feed(reader, chunk, (size_t)got);
     } while (got > 0 && !reader->result);

@@ -53,6 +53,10 @@ void tp_json_reader_fini(struct tp_json_reader *reader);
 int tp_json_reader_feed(struct tp_json_reader *reader, const void *bytes, size_t size);
 int tp_json_reader_finish(struct tp_json_reader *reader);
 
+/** tp_json_begins - the first byte of what may be a JSON object or array: '{', '[', else 0. A byte
+ * order mark and blanks before it do not count. */
+char tp_json_begins(const struct tp_input *input);
+
 /**
  * tp_json_reader_input - a whole input: feed and finish
  * A compressed file that breaks off is -TP_ETRUNCATED like a document that does.

@@ -756,9 +756,9 @@ static int finish(struct parser *p, int result)
     if (result == -TP_ETRUNCATED && p->saw_events) {
         tp_input_lost(input, 1,
                       "the file ends in the middle (byte %" PRIu64 ", line %" PRIu64
-                      "), its writer was stopped; %" PRIu64 " entries were whole",
+                      "), its writer was stopped; %" PRIu64 " entr%s whole",
                       tp_json_reader_offset(&p->reader), tp_json_reader_line(&p->reader),
-                      p->entry_count);
+                      p->entry_count, p->entry_count == 1 ? "y was" : "ies were");
         result = 0;
     }
     if (!result && !p->saw_events)
@@ -812,20 +812,16 @@ static int probe(const struct tp_input *input)
     static const char *const signs[] = {"\"schemaVersion\"",       "\"deviceProperties\"",
                                         "\"distributedInfo\"",     "\"displayTimeUnit\"",
                                         "\"baseTimeNanoseconds\"", "\"otherData\""};
-    size_t i = 0;
+    char first = tp_json_begins(input);
 
-    if (input->is_directory)
-        return 0;
-    while (i < input->head_size && input->head[i] && strchr(" \t\r\n", input->head[i]))
-        i++;
-    if (i == input->head_size || (input->head[i] != '{' && input->head[i] != '['))
+    if (!first)
         return 0;
     if (contains(input, "\"traceEvents\""))
         return 95;
     if (contains(input, "\"ph\""))
         return 80;
     for (size_t sign = 0; sign < sizeof(signs) / sizeof(signs[0]); sign++) {
-        if (input->head[i] == '{' && contains(input, signs[sign]))
+        if (first == '{' && contains(input, signs[sign]))
             return 70;
     }
     return 0;

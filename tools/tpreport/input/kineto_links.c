@@ -406,8 +406,8 @@ void tp_kineto_drop(struct tp_kineto *kineto)
 int tp_kineto_finish(struct tp_kineto *kineto, struct tp_diag *diag)
 {
     if (kineto->undated)
-        tp_input_lost(kineto->input, kineto->undated, "%" PRIu64 " entries without a time left out",
-                      kineto->undated);
+        tp_input_lost(kineto->input, kineto->undated, "%" PRIu64 " entr%s without a time left out",
+                      kineto->undated, kineto->undated == 1 ? "y" : "ies");
     set_span(kineto);
     if (!kineto->is_own)
         resolve(kineto);

@@ -618,13 +618,7 @@ static int read_list(struct tp_input *input, struct tp_event_list *list, struct 
 
 static int probe(const struct tp_input *input)
 {
-    size_t i = 0;
-
-    if (input->is_directory)
-        return 0;
-    while (i < input->head_size && input->head[i] && strchr(" \t\r\n", input->head[i]))
-        i++;
-    if (i == input->head_size || (input->head[i] != '{' && input->head[i] != '['))
+    if (!tp_json_begins(input))
         return 0;
     return memmem(input->head, input->head_size, "\"start_ns\"", 10) ? 92 : 0;
 }

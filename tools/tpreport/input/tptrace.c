@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input/tptrace_kernels.h"
 #include "model/function_event.h"
 
 #define TROUBLES_KEPT 8 /* texts per process that a report's head may show */
@@ -128,6 +129,84 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings,
     return error;
 }
 
+/* Whether device work is selected is known from its launch, which may come later. */
+static bool can_average(const struct tp_input *input)
+{
+    const struct tp_selection *selection = input->selection;
+    struct tptrace_run run;
+    bool uses_cuda = false;
+
+    if (!selection || !tp_selects_in_process(selection))
+        return true;
+    if (!tptrace_run_open(&run, input->path, selection, NULL)) {
+        for (size_t i = 0; i < run.count; i++)
+            uses_cuda |= run.members[i].uses_cuda;
+    }
+    tptrace_run_close(&run);
+    return !uses_cuda;
+}
+
+/* Work of devices, and nothing that stands for it. */
+static bool has_kernels(const struct tptrace_run *run)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < run->count; i++) {
+        if (run->members[i].uses_cuda && !run->members[i].uses_cupti)
+            return false;
+        found |= run->members[i].uses_cupti;
+    }
+    return found;
+}
+
+static int sum_kernels(struct tp_input *input, struct tptrace_run *run, struct tp_strings *strings,
+                       struct tptrace_sums *sums, struct tp_kernels *kernels, struct tp_diag *diag)
+{
+    struct tptrace_run_options how = {
+        .selection = input->selection, .fold = true, .trouble_limit = TROUBLES_KEPT};
+    struct tptrace_kernels *takers = tptrace_kernels_create(strings, kernels);
+    struct tp_averages *averages = NULL;
+    int64_t cpu_ns, self_ns;
+
+    int error = takers ? 0 : fail_memory(diag, -ENOMEM);
+    tptrace_sums_set_kernels(sums, takers);
+    if (!error)
+        error = tptrace_run_read(run, &how, strings, tptrace_sums_consumers(sums), diag);
+    if (!error)
+        error = fail_memory(diag, tptrace_sums_finish(sums, &averages));
+    if (!error && kernels->saw_device) {
+        kernels->saw_host = tp_averages_host_times(averages, &cpu_ns, &self_ns);
+        kernels->cpu_ns = tp_number_integer(cpu_ns);
+        kernels->self_cpu_ns = tp_number_integer(self_ns);
+        tell(input, run, strings);
+    }
+    tp_averages_destroy(averages);
+    tptrace_kernels_destroy(takers);
+    return error ? error : kernels->saw_device;
+}
+
+static int read_kernels(struct tp_input *input, struct tp_strings *strings,
+                        struct tp_stacks *stacks, struct tp_kernels *kernels, struct tp_diag *diag)
+{
+    struct tp_averages_options options = {0};
+    struct tptrace_run_options how = {.fold = true};
+    struct tptrace_sums *sums = NULL;
+    struct tptrace_run run;
+
+    if (!can_average(input))
+        return 0;
+    int result = tptrace_run_open(&run, input->path, input->selection, diag);
+    if (!result && has_kernels(&run)) {
+        result = fail_memory(diag, tptrace_sums_create(&sums, tptrace_run_workers(&how), stacks,
+                                                       &options, input->selection->by));
+        if (!result)
+            result = sum_kernels(input, &run, strings, sums, kernels, diag);
+    }
+    tptrace_sums_destroy(sums);
+    tptrace_run_close(&run);
+    return result;
+}
+
 static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
                            struct tptrace_list **lists, unsigned count,
                            struct tp_event_list *events, struct tp_diag *diag)
@@ -175,23 +254,6 @@ static int read_list(struct tp_input *input, struct tp_event_list *events, struc
     return error;
 }
 
-/* Whether device work is selected is known from its launch, which may come later. */
-static bool can_average(const struct tp_input *input)
-{
-    const struct tp_selection *selection = input->selection;
-    struct tptrace_run run;
-    bool uses_cuda = false;
-
-    if (!selection || !tp_selects_in_process(selection))
-        return true;
-    if (!tptrace_run_open(&run, input->path, selection, NULL)) {
-        for (size_t i = 0; i < run.count; i++)
-            uses_cuda |= run.members[i].uses_cuda;
-    }
-    tptrace_run_close(&run);
-    return !uses_cuda;
-}
-
 const struct tp_input_kind tp_input_tptrace = {
     .name = "tptrace",
     .help = "a recording of tpagent",
@@ -200,4 +262,5 @@ const struct tp_input_kind tp_input_tptrace = {
     .read_list = read_list,
     .read_averages = read_averages,
     .can_average = can_average,
+    .read_kernels = read_kernels,
 };

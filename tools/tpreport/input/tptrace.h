@@ -30,6 +30,7 @@ int32_t tptrace_node_of(const struct tptrace_process *process, enum tp_by by);
 /* ---- averages (tptrace_sums.c) ---- */
 
 struct tptrace_sums;
+struct tptrace_kernels;
 
 /**
  * tptrace_sums_create - aggregators for @count workers
@@ -39,6 +40,9 @@ int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count,
                         const struct tp_stacks *stacks, const struct tp_averages_options *options,
                         enum tp_by by);
 void tptrace_sums_destroy(struct tptrace_sums *sums);
+
+/** tptrace_sums_set_kernels - who takes work of devices one by one as well; outlives the sums */
+void tptrace_sums_set_kernels(struct tptrace_sums *sums, struct tptrace_kernels *kernels);
 
 /** tptrace_sums_consumers - one per worker */
 const struct tptrace_consumer *tptrace_sums_consumers(const struct tptrace_sums *sums);

@@ -284,12 +284,14 @@ static void put_summary(struct tp_buffer *out, const struct tptrace_run *run,
     tptrace_head_lines(run, strings, "", SIZE_MAX, &lines);
     tp_buffer_bytes(out, lines.bytes, lines.size);
     tp_buffer_fini(&lines);
-    tp_buffer_format(out, "%s: %zu processes, %llu bytes, %llu blocks, %llu records, %llu names: ",
-                     run->place.run_dir, run->count, (unsigned long long)bytes,
-                     (unsigned long long)blocks, (unsigned long long)records,
-                     (unsigned long long)names);
+    tp_buffer_format(out, "%s: ", run->place.run_dir);
+    tp_buffer_count(out, run->count, "process{|es}, ");
+    tp_buffer_count(out, bytes, "byte{|s}, ");
+    tp_buffer_count(out, blocks, "block{|s}, ");
+    tp_buffer_count(out, records, "record{|s}, ");
+    tp_buffer_count(out, names, "name{|s}: ");
     if (troubles)
-        tp_buffer_format(out, "%llu problems\n", (unsigned long long)troubles);
+        tp_buffer_count(out, troubles, "problem{|s}\n");
     else
         tp_buffer_string(out,
                          tptrace_run_was_cut(run) ? "intact, but something was lost\n" : "whole\n");

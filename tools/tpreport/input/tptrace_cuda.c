@@ -238,6 +238,16 @@ void tptrace_activity_read(struct tptrace_activity *a, const uint64_t *record,
     }
 }
 
+bool tptrace_cuda_occupancy(const struct tptrace_meta_cuda *meta, uint32_t device,
+                            const struct tp_geometry *geometry, struct tp_occupancy *ret)
+{
+    const struct tptrace_cuda_device *found = tptrace_cuda_find_device(meta, device);
+    struct tp_device_limits limits;
+
+    return found && tp_device_limits_find(&limits, found->major, found->minor, found->sms) &&
+           tp_occupancy_estimate(geometry, &limits, ret);
+}
+
 /* ---- memory ---- */
 
 enum { KIND_PAGEABLE = 1, KIND_PINNED = 2 };

@@ -10,6 +10,7 @@
 #include "input/tptrace_meta_cuda.h"
 #include "input/tptrace_names.h"
 #include "model/clock.h"
+#include "model/geometry.h"
 
 /* The clock of a process's CUDA records. It never changes: any number of threads may read it. */
 struct tptrace_cuda_clock {
@@ -86,6 +87,10 @@ void tptrace_activity_read(struct tptrace_activity *activity, const uint64_t *re
                            struct tptrace_cuda_cursor *cursor, struct tptrace_names *names,
                            struct tptrace_activity_names *made,
                            const struct tptrace_meta_cuda *meta);
+
+/** tptrace_cuda_occupancy - of a launch on a device. Return: false when too little is known. */
+bool tptrace_cuda_occupancy(const struct tptrace_meta_cuda *meta, uint32_t device,
+                            const struct tp_geometry *geometry, struct tp_occupancy *ret);
 
 /* A record of kind CUDA_MEMORY, or MEMORY of a device. */
 struct tptrace_cuda_memory {

@@ -76,7 +76,7 @@ static void count_line(struct head *head, const struct tptrace_member *member, u
 {
     if (!count || !begin_member(head, member))
         return;
-    tp_buffer_format(head->out, "%llu %s", (unsigned long long)count, what);
+    tp_buffer_count(head->out, count, what);
     end(head);
 }
 
@@ -103,8 +103,7 @@ static void unfinished_line(struct head *head, const struct tptrace_member *memb
 
     if (!count || !begin_member(head, member))
         return;
-    tp_buffer_format(head->out, "%llu unfinished range%s", (unsigned long long)count,
-                     count == 1 ? "" : "s");
+    tp_buffer_count(head->out, count, "unfinished range{|s}");
     for (size_t i = 0; i < member->open.kept && i < UNFINISHED_SHOWN; i++) {
         const struct tptrace_unfinished *range = &member->open.items[i];
         const struct tp_string *name = tp_strings_get(head->strings, range->name);
@@ -161,8 +160,8 @@ static void troubles_lines(struct head *head, const struct tptrace_member *membe
         end(head);
     }
     if (troubles->count > TROUBLES_SHOWN && begin_member(head, member)) {
-        tp_buffer_format(head->out, "%llu more places are damaged; tpreport check lists them",
-                         (unsigned long long)(troubles->count - TROUBLES_SHOWN));
+        tp_buffer_count(head->out, troubles->count - TROUBLES_SHOWN,
+                        "more place{ is|s are} damaged; tpreport check lists {it|them}");
         end(head);
     }
 }
@@ -182,9 +181,9 @@ static void clock_lines(struct head *head, const struct tptrace_member *member)
         end(head);
     }
     count_line(head, member, member->process.clock.rejected_pairs,
-               "readings of the clock go backwards and were left out");
+               "reading{|s} of the clock {goes|go} backwards and {was|were} left out");
     if (member->process.clock.segments > 1)
-        count_line(head, member, member->process.clock.segments - 1, "jumps of the clock");
+        count_line(head, member, member->process.clock.segments - 1, "jump{|s} of the clock");
 }
 
 static void drop_lines(struct head *head, const struct tptrace_member *member)
@@ -194,8 +193,7 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     for (size_t i = 0; i < meta->drop_count; i++) {
         if (!begin_member(head, member))
             continue;
-        tp_buffer_format(head->out, "%llu records dropped",
-                         (unsigned long long)meta->drops[i].count);
+        tp_buffer_count(head->out, meta->drops[i].count, "record{|s} dropped");
         if (meta->drops[i].has_track)
             tp_buffer_format(head->out, " on track %u", meta->drops[i].track);
         if (meta->drops[i].reason)
@@ -241,24 +239,26 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
 
-    count_line(head, member, t->lost_records, "records lost: they found no room");
+    count_line(head, member, t->lost_records, "record{|s} lost: {it|they} found no room");
     drop_lines(head, member);
     untold_lines(head, member);
     count_line(head, member, t->evicted_slots,
                evicted_for_space(&member->process.meta)
-                   ? "slots evicted to leave space on the disk (TPAGENT_MIN_FREE)"
-                   : "slots evicted by the size limit (TPAGENT_MAX_SIZE)");
-    count_line(head, member, t->missing_slots, "slots missing");
-    count_line(head, member, t->damaged_blocks, "damaged blocks left out");
-    count_line(head, member, t->damaged_bytes, "damaged bytes passed over");
-    count_line(head, member, t->unknown_records, "records of kinds that this reader does not know");
+                   ? "slot{|s} evicted to leave space on the disk (TPAGENT_MIN_FREE)"
+                   : "slot{|s} evicted by the size limit (TPAGENT_MAX_SIZE)");
+    count_line(head, member, t->missing_slots, "slot{|s} missing");
+    count_line(head, member, t->damaged_blocks, "damaged block{|s} left out");
+    count_line(head, member, t->damaged_bytes, "damaged byte{|s} passed over");
+    count_line(head, member, t->unknown_records,
+               "record{|s} of {a kind|kinds} that this reader does not know");
     count_line(head, member, t->stream.cut_by_gap,
-               "ranges whose end is missing count up to the gap");
-    count_line(head, member, t->stream.too_deep, "ranges nested too deep and left out");
+               "range{|s} whose end is missing count{s|} up to the gap");
+    count_line(head, member, t->stream.too_deep, "range{|s} nested too deep and left out");
     count_line(head, member, t->stream.without_details,
-               "operators whose details could not be read");
-    count_line(head, member, member->names_damaged, "names damaged");
-    count_line(head, member, member->names_unknown, "names missing; they print as <name N>");
+               "operator{|s} whose details could not be read");
+    count_line(head, member, member->names_damaged, "name{|s} damaged");
+    count_line(head, member, member->names_unknown,
+               "name{|s} missing; {it prints|they print} as <name N>");
 }
 
 /* ---- CUDA ---- */
@@ -276,17 +276,18 @@ static void cuda_loss_lines(struct head *head, const struct tptrace_member *memb
     const struct tptrace_meta_cuda *cuda = &member->process.meta.cuda;
     const struct tptrace_cuda_totals *t = &member->process.totals.cuda;
 
-    count_line(head, member, cuda->dropped, "records dropped by CUPTI: device times are short");
-    count_line(head, member, cuda->no_room, "records of CUDA found no room");
-    count_line(head, member, cuda->invalid, "records of CUPTI made no sense");
+    count_line(head, member, cuda->dropped, "record{|s} dropped by CUPTI: device times are short");
+    count_line(head, member, cuda->no_room, "record{|s} of CUDA found no room");
+    count_line(head, member, cuda->invalid, "record{|s} of CUPTI made no sense");
     count_line(head, member, cuda->unknown,
-               "records of CUPTI of kinds that the agent does not know");
-    count_line(head, member, cuda->buffers, "buffers refused to CUPTI at the limit");
+               "record{|s} of CUPTI of {a kind|kinds} that the agent does not know");
+    count_line(head, member, cuda->buffers, "buffer{|s} refused to CUPTI at the limit");
     count_line(head, member, without_time(&member->process),
-               "records of CUDA without a time are in no sum");
-    count_line(head, member, t->late_calls, "CUDA calls came too late to find their range");
+               "record{|s} of CUDA without a time {is|are} in no sum");
+    count_line(head, member, t->late_calls,
+               "CUDA call{|s} belong{s|} to no range: nothing tells which");
     count_line(head, member, t->unknown_sizes,
-               "frees of device memory whose allocation is not recorded count 0 bytes");
+               "free{|s} of device memory whose allocation is not recorded count{s|} 0 bytes");
 }
 
 static void cuda_mode_line(struct head *head, const struct tptrace_member *member)
@@ -368,20 +369,25 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
     const struct tptrace_totals *t = &member->process.totals;
 
     count_line(head, member, count_unexplained(&member->process),
-               "records of CUDA are left out: nothing says how they were made");
+               "record{|s} of CUDA {is|are} left out: nothing says how {it was|they were} made");
 
     cuda_mode_line(head, member);
     cuda_loss_lines(head, member);
     if (t->cuda.without_launch && begin_member(head, member)) {
-        tp_buffer_format(head->out, "%llu pieces of device work (",
-                         (unsigned long long)t->cuda.without_launch);
+        tp_buffer_count(head->out, t->cuda.without_launch, "piece{|s} of device work (");
         tptrace_duration(head->out, t->cuda.without_launch_ns);
-        tp_buffer_string(head->out, ") belong to no range: no launch recorded");
+        tp_buffer_format(head->out, ") belong%s to no range: no launch recorded",
+                         t->cuda.without_launch == 1 ? "s" : "");
         end(head);
     }
+    count_line(head, member, t->cuda.by_external,
+               "piece{|s} of device work {was|were} placed by external ids: {its call is|their "
+               "calls are} not "
+               "recorded");
     cuda_until_line(head, member);
     count_line(head, member, tptrace_calls_without_record(&member->process),
-               "CUDA calls have no record of CUPTI's: neither they nor their work are in the sums");
+               "CUDA call{|s} {has|have} no record of CUPTI's: neither {it nor its|they nor their} "
+               "work {is|are} in the sums");
     memory_line(head, member);
 }
 
@@ -468,8 +474,8 @@ static void missing_ranks_line(struct head *head)
     for (int64_t rank = 0; rank < world; rank++)
         missing += !there[rank];
     if (missing && begin(head)) {
-        tp_buffer_format(head->out, "%lld of %lld ranks are missing:", (long long)missing,
-                         (long long)world);
+        tp_buffer_format(head->out, "%lld of %lld ranks %s missing:", (long long)missing,
+                         (long long)world, missing == 1 ? "is" : "are");
         int64_t shown = 0;
         for (int64_t rank = 0; rank < world && shown < RANKS_SHOWN; rank++)
             if (!there[rank])
@@ -702,6 +708,7 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_process *p)
     put_count(out, "inner_calls_left_out", t->inner_calls);
     put_count(out, "late_calls", t->late_calls);
     put_count(out, "calls_without_record", tptrace_calls_without_record(p));
+    put_count(out, "by_external_id", t->by_external);
     put_text(out, "device_memory_of", tp_device_memory_source_name(tptrace_memory_source(p)));
     tp_buffer_string(out, ", \"devices\": [");
     for (size_t i = 0; i < cuda->device_count; i++) {

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "input/tptrace_history.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #define CAPACITY_FIRST 1024u
 #define CAPACITY_MAX (1u << 17)
 
+/* There are many: as small as can be. */
 struct tptrace_past {
     int64_t start_ns, end_ns;
-    uint64_t sequence; /* 0: free */
-    uint64_t parent;
-    struct tp_launch_key key;
+    const struct tp_stream_name *name; /* NULL: free */
+    uint32_t shapes;
+    uint32_t sequence; /* its low half */
+    uint32_t above;    /* its parent's number is so much less; 0 none */
+    uint8_t kind, scope;
     bool is_folded; /* into its parent */
 };
+
+static_assert(sizeof(struct tptrace_past) == 40, "struct tptrace_past grew");
 
 void tptrace_history_fini(struct tptrace_history *history)
 {
@@ -45,15 +51,21 @@ int tptrace_history_add(struct tptrace_history *h, const struct tp_stream_range 
             return error;
     }
     struct tptrace_past *past = &h->slots[range->sequence & (h->capacity - 1)];
-    if (past->sequence > range->sequence) /* it was open for so long that its place is taken */
+    uint64_t above = range->parent ? range->sequence - range->parent : 0;
+    bool is_taken = past->name && (int32_t)(past->sequence - (uint32_t)range->sequence) > 0;
+    if (is_taken || above > UINT32_MAX) /* it was open for long, or its parent was */
         return 0;
     if (range->sequence > h->last)
         h->last = range->sequence;
-    *past = (struct tptrace_past){.start_ns = range->start_ns,
-                                  .end_ns = range->end_ns,
-                                  .sequence = range->sequence,
-                                  .parent = range->parent,
-                                  .key = *key};
+    past->start_ns = range->start_ns;
+    past->end_ns = range->end_ns;
+    past->name = key->name;
+    past->shapes = key->shapes;
+    past->sequence = (uint32_t)range->sequence;
+    past->above = (uint32_t)above;
+    past->kind = key->kind;
+    past->scope = key->scope;
+    past->is_folded = false;
     return 0;
 }
 
@@ -62,7 +74,12 @@ static struct tptrace_past *find(const struct tptrace_history *h, uint64_t seque
 {
     struct tptrace_past *past = h->capacity ? &h->slots[sequence & (h->capacity - 1)] : NULL;
 
-    return past && sequence && past->sequence == sequence ? past : NULL;
+    return past && sequence && past->name && past->sequence == (uint32_t)sequence ? past : NULL;
+}
+
+static uint64_t parent_of(const struct tptrace_past *past, uint64_t sequence)
+{
+    return past->above ? sequence - past->above : 0;
 }
 
 void tptrace_history_fold(struct tptrace_history *h, uint64_t sequence, uint64_t parent)
@@ -72,15 +89,15 @@ void tptrace_history_fold(struct tptrace_history *h, uint64_t sequence, uint64_t
     if (!past)
         return;
     past->is_folded = true;
-    past->parent = parent;
+    past->above = (uint32_t)(sequence - parent);
 }
 
-/* The last range that began by then; numbers that no range has are passed over. */
-static struct tptrace_past *last_begun(const struct tptrace_history *h, int64_t ns)
+/* The number of the last range that began by then, 0 none; numbers that no range has are passed
+ * over. */
+static uint64_t last_begun(const struct tptrace_history *h, int64_t ns)
 {
     uint64_t oldest = h->last >= h->capacity ? h->last - h->capacity + 1 : 1;
-    uint64_t low = oldest, high = h->last + 1;
-    struct tptrace_past *best = NULL;
+    uint64_t low = oldest, high = h->last + 1, best = 0;
 
     while (low < high) {
         uint64_t middle = low + (high - low) / 2, at = middle;
@@ -90,7 +107,7 @@ static struct tptrace_past *last_begun(const struct tptrace_history *h, int64_t 
         if (past && past->start_ns > ns) {
             high = at;
         } else {
-            best = past ? past : best;
+            best = past ? at : best;
             low = middle + 1;
         }
     }
@@ -100,22 +117,23 @@ static struct tptrace_past *last_begun(const struct tptrace_history *h, int64_t 
 enum tptrace_found tptrace_history_find(const struct tptrace_history *h, struct tp_stream *stream,
                                         int64_t start_ns, int64_t end_ns, uint64_t *ret_sequence)
 {
-    uint64_t open = stream ? tp_stream_last_open(stream, start_ns) : 0, sequence;
-    const struct tptrace_past *past = h->last ? last_begun(h, start_ns) : NULL;
+    uint64_t open = stream ? tp_stream_last_open(stream, start_ns) : 0;
+    uint64_t sequence = h->last ? last_begun(h, start_ns) : 0;
     const struct tp_stream_range *range;
+    const struct tptrace_past *past;
     void **note;
 
-    if (!past || open > past->sequence) {
+    if (!sequence || open > sequence) {
         *ret_sequence = open;
         if (open)
             return TPTRACE_FOUND;
         return h->capacity && h->last >= h->capacity ? TPTRACE_FORGOTTEN : TPTRACE_NOWHERE;
     }
-    sequence = past->sequence;
+    past = find(h, sequence);
     while (past && !(start_ns < past->end_ns && end_ns <= past->end_ns)) {
-        if (!past->parent)
+        if (!past->above)
             return TPTRACE_NOWHERE;
-        sequence = past->parent;
+        sequence = parent_of(past, sequence);
         past = find(h, sequence);
     }
     if (!past && !tp_stream_find(stream, sequence, &range, &note))
@@ -131,9 +149,10 @@ bool tptrace_history_get(const struct tptrace_history *h, uint64_t sequence,
 
     if (!past)
         return false;
-    *ret_parent = past->parent;
+    *ret_parent = parent_of(past, sequence);
     *ret_folded = past->is_folded;
     if (!past->is_folded)
-        *ret_key = past->key;
+        *ret_key = (struct tp_launch_key){
+            .name = past->name, .shapes = past->shapes, .kind = past->kind, .scope = past->scope};
     return true;
 }

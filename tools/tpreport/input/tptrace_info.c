@@ -72,7 +72,8 @@ static void put_run(struct tp_buffer *out, const struct tptrace_run *run)
     tp_buffer_char(out, '\n');
     put_label(out, "size");
     put_size(out, bytes);
-    tp_buffer_format(out, ", %llu records", (unsigned long long)records);
+    tp_buffer_string(out, ", ");
+    tp_buffer_count(out, records, "record{|s}");
     if (records)
         tp_buffer_format(out, ", %.2f bytes a record", (double)bytes / (double)records);
     tp_buffer_char(out, '\n');
@@ -103,12 +104,14 @@ static void put_clock(struct tp_buffer *out, const struct tptrace_member *member
     const struct tp_clock *clock = &member->process.clock;
 
     put_label(out, "  clock");
-    tp_buffer_format(out, "%.20s, %.6f GHz (%s), %u readings",
+    tp_buffer_format(out, "%.20s, %.6f GHz (%s), ",
                      member->process.meta.clock ? member->process.meta.clock : "unknown",
-                     clock->ticks_per_second / 1e9, tptrace_rate_name(member->rate_from),
-                     clock->pair_count);
-    if (clock->segments > 1)
-        tp_buffer_format(out, ", %u jumps", clock->segments - 1);
+                     clock->ticks_per_second / 1e9, tptrace_rate_name(member->rate_from));
+    tp_buffer_count(out, clock->pair_count, "reading{|s}");
+    if (clock->segments > 1) {
+        tp_buffer_string(out, ", ");
+        tp_buffer_count(out, clock->segments - 1, "jump{|s}");
+    }
     tp_buffer_char(out, '\n');
 }
 
@@ -152,8 +155,10 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_meta_cuda *cuda
             tp_buffer_format(out, " (API %llu)", (unsigned long long)cuda->api);
         if (cuda->clock)
             tp_buffer_format(out, ", clock %.20s", cuda->clock);
-        if (cuda->pair_count)
-            tp_buffer_format(out, ", %zu readings", cuda->pair_count);
+        if (cuda->pair_count) {
+            tp_buffer_string(out, ", ");
+            tp_buffer_count(out, cuda->pair_count, "reading{|s}");
+        }
         if (cuda->graphs)
             tp_buffer_format(out, ", graphs by %.20s", cuda->graphs);
         if (cuda->why && *cuda->why)
@@ -163,9 +168,9 @@ static void put_cuda(struct tp_buffer *out, const struct tptrace_meta_cuda *cuda
     for (size_t i = 0; i < cuda->device_count; i++) {
         const struct tptrace_cuda_device *device = &cuda->devices[i];
         put_label(out, "  device");
-        tp_buffer_format(out, "%u %.64s, %u multiprocessors, capability %u.%u, ", device->device,
-                         device->name ? device->name : "?", device->sms, device->major,
-                         device->minor);
+        tp_buffer_format(out, "%u %.64s, ", device->device, device->name ? device->name : "?");
+        tp_buffer_count(out, device->sms, "multiprocessor{|s}");
+        tp_buffer_format(out, ", capability %u.%u, ", device->major, device->minor);
         put_size(out, device->memory);
         tp_buffer_char(out, '\n');
     }
@@ -193,12 +198,14 @@ static void put_files(struct tp_buffer *out, const struct tptrace_member *member
 
     put_label(out, "  files");
     put_size(out, p->totals.disk_bytes);
-    tp_buffer_format(out, ": %zu segments, %llu blocks, ", p->segment_count,
-                     (unsigned long long)p->totals.blocks);
-    if (p->totals.rings)
-        tp_buffer_format(out, "%llu rings with %llu slots, ", (unsigned long long)p->totals.rings,
-                         (unsigned long long)p->totals.ring_slots);
-    tp_buffer_format(out, "%u names\n", member->name_count);
+    tp_buffer_string(out, ": ");
+    tp_buffer_count(out, p->segment_count, "segment{|s}, ");
+    tp_buffer_count(out, p->totals.blocks, "block{|s}, ");
+    if (p->totals.rings) {
+        tp_buffer_count(out, p->totals.rings, "ring{|s} with ");
+        tp_buffer_count(out, p->totals.ring_slots, "slot{|s}, ");
+    }
+    tp_buffer_count(out, member->name_count, "name{|s}\n");
 }
 
 static void put_member(struct tp_buffer *out, const struct tptrace_member *member)

@@ -9,7 +9,6 @@
 
 #define PAGE_BITS 10
 #define PAGE_ENTRIES (1u << PAGE_BITS)
-#define STRAGGLERS_MAX (1u << 20) /* so many that still wait for something */
 
 struct tptrace_id_page {
     uint32_t number; /* of the ids */
@@ -18,7 +17,8 @@ struct tptrace_id_page {
 };
 
 struct tptrace_straggler {
-    struct tptrace_straggler *next;
+    struct tptrace_straggler *next;  /* in its slot */
+    struct tptrace_straggler *newer; /* by when it was made */
     uint32_t correlation;
     struct tptrace_launch_entry entry;
 };
@@ -26,6 +26,8 @@ struct tptrace_straggler {
 void tptrace_launch_ids_init(struct tptrace_launch_ids *ids, struct tp_launch_tree *tree)
 {
     ids->tree = tree;
+    ids->straggler_max = TPTRACE_STRAGGLERS_MAX;
+    ids->queued_max = TPTRACE_QUEUED_MAX;
     ids->seed = tp_hash_seed();
 }
 
@@ -44,7 +46,8 @@ struct tptrace_wait *tptrace_wait_new(struct tptrace_launch_ids *ids, uint32_t c
     return wait;
 }
 
-void tptrace_wait_join(struct tptrace_wait *wait, struct tptrace_wait_queue *queue)
+void tptrace_wait_join(struct tptrace_launch_ids *ids, struct tptrace_wait *wait,
+                       struct tptrace_wait_queue *queue)
 {
     wait->queue = queue;
     wait->next = NULL;
@@ -54,10 +57,10 @@ void tptrace_wait_join(struct tptrace_wait *wait, struct tptrace_wait_queue *que
     else
         queue->first = wait;
     queue->last = wait;
-    queue->count++;
+    ids->queued_count++;
 }
 
-void tptrace_wait_leave(struct tptrace_wait *wait)
+void tptrace_wait_leave(struct tptrace_launch_ids *ids, struct tptrace_wait *wait)
 {
     struct tptrace_wait_queue *queue = wait->queue;
 
@@ -71,13 +74,15 @@ void tptrace_wait_leave(struct tptrace_wait *wait)
         wait->next->previous = wait->previous;
     else
         queue->last = wait->previous;
-    queue->count--;
+    ids->queued_count--;
     wait->queue = NULL;
 }
 
 void tptrace_wait_free(struct tptrace_launch_ids *ids, struct tptrace_wait *wait)
 {
-    tptrace_wait_leave(wait);
+    tptrace_wait_leave(ids, wait);
+    if (wait->node)
+        tp_launch_release(ids->tree, wait->node);
     wait->next = ids->spare;
     ids->spare = wait;
 }
@@ -93,21 +98,6 @@ static struct tptrace_straggler **straggler_slot(struct tptrace_launch_ids *ids,
     while (*slot && (*slot)->correlation != correlation)
         slot = &(*slot)->next;
     return slot;
-}
-
-static struct tptrace_straggler *keep_straggler(struct tptrace_launch_ids *ids,
-                                                uint32_t correlation)
-{
-    struct tptrace_straggler **slot = straggler_slot(ids, correlation);
-
-    if (!*slot) {
-        *slot = calloc(1, sizeof(**slot));
-        if (*slot) {
-            (*slot)->correlation = correlation;
-            ids->straggler_count++;
-        }
-    }
-    return *slot;
 }
 
 /* May something for it still come? */
@@ -127,7 +117,17 @@ void tptrace_launch_ids_forget(struct tptrace_launch_ids *ids, struct tptrace_la
     entry->state = TPTRACE_ID_FREE;
 }
 
-/* Too many wait: what has come of this id will never find its place. Calls are in a queue. */
+void tptrace_wait_take_offer(struct tptrace_launch_ids *ids, struct tptrace_wait *wait)
+{
+    if (!wait->node)
+        return;
+    tp_launch_find(ids->tree, &wait->node)->sums.device_ns += wait->device_ns;
+    ids->by_external += wait->works;
+    wait->works = 0;
+    wait->device_ns = 0;
+}
+
+/* What has come of this id will never find its place. Calls are in a queue, and find out there. */
 static void give_up(struct tptrace_launch_ids *ids, struct tptrace_launch_entry *entry)
 {
     struct tptrace_wait *wait = entry->wait, *sums = &ids->given_up;
@@ -136,6 +136,7 @@ static void give_up(struct tptrace_launch_ids *ids, struct tptrace_launch_entry 
         tptrace_launch_ids_forget(ids, entry);
         return;
     }
+    tptrace_wait_take_offer(ids, wait);
     sums->works += wait->works;
     sums->device_ns += wait->device_ns;
     if (wait->memories && (!sums->memories || wait->memory_ns < sums->memory_ns))
@@ -146,19 +147,51 @@ static void give_up(struct tptrace_launch_ids *ids, struct tptrace_launch_entry 
     entry->state = TPTRACE_ID_FREE;
 }
 
+static void drop_oldest(struct tptrace_launch_ids *ids)
+{
+    struct tptrace_straggler *oldest = ids->oldest;
+
+    *straggler_slot(ids, oldest->correlation) = oldest->next;
+    ids->oldest = oldest->newer;
+    ids->straggler_count--;
+    give_up(ids, &oldest->entry);
+    free(oldest);
+}
+
+static struct tptrace_straggler *keep_straggler(struct tptrace_launch_ids *ids,
+                                                uint32_t correlation)
+{
+    struct tptrace_straggler **slot = straggler_slot(ids, correlation), *made = *slot;
+
+    if (made)
+        return made;
+    *slot = made = calloc(1, sizeof(*made));
+    if (!made)
+        return NULL;
+    made->correlation = correlation;
+    if (ids->straggler_count++)
+        ids->newest->newer = made;
+    else
+        ids->oldest = made;
+    ids->newest = made;
+    if (ids->straggler_count > ids->straggler_max)
+        drop_oldest(ids);
+    return made;
+}
+
 /* The page's ids are long past. */
 static int retire(struct tptrace_launch_ids *ids, struct tptrace_id_page *page)
 {
     for (uint32_t i = 0; i < PAGE_ENTRIES; i++) {
         struct tptrace_launch_entry *entry = &page->entries[i];
-        if (still_waits(entry) && ids->straggler_count < STRAGGLERS_MAX) {
+        if (still_waits(entry)) {
             struct tptrace_straggler *straggler =
                 keep_straggler(ids, page->number << PAGE_BITS | i);
             if (!straggler)
                 return -ENOMEM;
             straggler->entry = *entry;
         } else {
-            give_up(ids, entry);
+            tptrace_launch_ids_forget(ids, entry);
         }
     }
     memset(page->entries, 0, sizeof(page->entries));
@@ -189,6 +222,29 @@ struct tptrace_launch_entry *tptrace_launch_ids_find(struct tptrace_launch_ids *
     (*place)->number = number;
     (*place)->is_used = true;
     return &(*place)->entries[correlation % PAGE_ENTRIES];
+}
+
+struct tptrace_launch_entry *tptrace_launch_ids_look(struct tptrace_launch_ids *ids,
+                                                     uint32_t correlation)
+{
+    uint32_t number = correlation >> PAGE_BITS;
+    struct tptrace_id_page *page = ids->pages[number % TPTRACE_ID_PAGES];
+    struct tptrace_straggler *straggler;
+
+    if (page && page->is_used && page->number == number)
+        return &page->entries[correlation % PAGE_ENTRIES];
+    straggler = *straggler_slot(ids, correlation);
+    return straggler ? &straggler->entry : NULL;
+}
+
+struct tptrace_launch_entry *tptrace_launch_ids_look_behind(struct tptrace_launch_ids *ids,
+                                                            uint32_t correlation)
+{
+    struct tptrace_launch_entry *entry = tptrace_launch_ids_look(ids, correlation);
+
+    for (int hops = 0; entry && entry->state == TPTRACE_ID_ALIAS && hops < 4; hops++)
+        entry = tptrace_launch_ids_look(ids, (uint32_t)entry->alias);
+    return entry;
 }
 
 struct tptrace_launch_entry *tptrace_launch_ids_follow(struct tptrace_launch_ids *ids,
@@ -226,10 +282,8 @@ int tptrace_launch_ids_each(struct tptrace_launch_ids *ids,
         for (uint32_t k = 0; ids->pages[i] && k < PAGE_ENTRIES && !result; k++)
             result = visit(context, &ids->pages[i]->entries[k]);
     }
-    for (size_t i = 0; i < TPTRACE_ID_SLOTS && !result; i++) {
-        for (struct tptrace_straggler *s = ids->stragglers[i]; s && !result; s = s->next)
-            result = visit(context, &s->entry);
-    }
+    for (struct tptrace_straggler *s = ids->oldest; s && !result; s = s->newer)
+        result = visit(context, &s->entry);
     return result;
 }
 
@@ -248,14 +302,15 @@ void tptrace_launch_ids_reset(struct tptrace_launch_ids *ids)
         free(ids->pages[i]);
         ids->pages[i] = NULL;
     }
-    for (size_t i = 0; i < TPTRACE_ID_SLOTS; i++) {
-        for (struct tptrace_straggler *s = ids->stragglers[i], *next; s; s = next) {
-            next = s->next;
-            free(s);
-        }
-        ids->stragglers[i] = NULL;
+    for (struct tptrace_straggler *s = ids->oldest, *newer; s; s = newer) {
+        newer = s->newer;
+        free(s);
     }
+    if (ids->straggler_count)
+        memset(ids->stragglers, 0, sizeof(ids->stragglers));
+    ids->oldest = ids->newest = NULL;
     ids->straggler_count = 0;
+    ids->by_external = 0;
     ids->given_up = (struct tptrace_wait){0};
 }
 

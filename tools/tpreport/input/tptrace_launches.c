@@ -5,47 +5,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input/tptrace_externals.h"
 #include "input/tptrace_history.h"
 #include "input/tptrace_launch_ids.h"
 #include "model/live_memory.h"
 
-#define QUEUE_MAX (1u << 16) /* calls of one thread that wait for its records */
-#define NEAR 16              /* a call of the driver and the one of the runtime around it */
+#define NEAR 16 /* a call of the driver and the one of the runtime around it */
 #define HELD 64
 #define THREAD_SLOTS 1024u
 #define PATH_LEVELS_MAX 512u
 
-/* Calls of one thread: which of the driver's are made by the runtime? */
-struct caller {
-    uint32_t tid;
+/* Which of the driver's calls are made by the runtime? */
+struct nesting {
     struct {
         int64_t start_ns, end_ns;
         uint32_t correlation;
     } runtime[NEAR];
     unsigned runtime_at;
-    struct tptrace_activity held[HELD]; /* of the driver */
+    struct {
+        struct tptrace_activity call;
+        uint64_t told_ticks;
+    } held[HELD]; /* of the driver */
     unsigned held_count;
+};
+
+/* A thread that calls: those of its calls that wait for its own records. */
+struct caller {
+    uint32_t tid;
+    uint64_t reached_ticks; /* its records have been read up to here */
+    struct tptrace_wait_queue queue;
+    struct nesting *nesting; /* NULL: no call yet */
+    struct ranges *ranges;   /* NULL: no records yet */
     struct caller *next;
 };
 
-/* Ranges of one track, and the calls that wait for them. */
-struct thread {
-    uint32_t tid;
-    uint64_t ordinal;
-    int64_t first_ns;   /* of its ranges that have ended */
-    int64_t reached_ns; /* its records have been read up to here */
+/* Ranges of one track. A thread's number may be another's later: it has more tracks then. */
+struct ranges {
+    int64_t first_ns; /* of those that have ended */
     struct tptrace_history history;
-    struct tptrace_wait_queue queue;
     struct tp_stream *stream;
-    struct thread *next;
+    struct caller *caller;
+    struct ranges *next;
 };
 
 struct tptrace_launches {
     bool by_shapes;
     struct tp_launch_tree tree;
     struct tptrace_launch_ids ids;
+    struct tptrace_externals externals;
     struct caller *callers[THREAD_SLOTS], *last_caller;
-    struct thread *threads[THREAD_SLOTS];
+    bool is_tied; /* the times of calls are those of ranges */
     struct tp_live_memory live;
     struct tptrace_cuda_totals totals;
 };
@@ -58,7 +67,7 @@ static void move_entries(void *context, struct tp_launch_node *from, struct tp_l
     uint32_t first = from->id, end = first + from->id_count;
 
     for (uint32_t id = first; id != end; id++) {
-        struct tptrace_launch_entry *entry = tptrace_launch_ids_find(&l->ids, id);
+        struct tptrace_launch_entry *entry = tptrace_launch_ids_look(&l->ids, id);
         if (!entry || entry->state != TPTRACE_ID_PLACED || entry->node != from)
             continue;
         entry->node = tp_launch_hold(to);
@@ -77,6 +86,7 @@ struct tptrace_launches *tptrace_launches_create(bool by_shapes)
     l->tree.moved = move_entries;
     l->tree.context = l;
     tptrace_launch_ids_init(&l->ids, &l->tree);
+    l->externals.ids = &l->ids;
     return l;
 }
 
@@ -162,6 +172,12 @@ static struct tp_launch_node *node_here(struct tptrace_launches *l, const struct
     return tp_stream_top(stream, &range, &note) ? noted(l, range, note) : &l->tree.root;
 }
 
+/* Of two ranges that are told apart, the same one with next to no chance. */
+static uint32_t number_of(const struct tp_stream *stream, uint64_t sequence)
+{
+    return (uint32_t)sequence ^ (uint32_t)((uintptr_t)stream >> 4) * 0x9e3779b1u;
+}
+
 int tptrace_launches_place(struct tptrace_launches *l, struct tp_stream *stream,
                            uint32_t correlation, const struct tptrace_launch_sink *sink)
 {
@@ -172,8 +188,10 @@ int tptrace_launches_place(struct tptrace_launches *l, struct tp_stream *stream,
 
     if (!entry)
         return -ENOMEM;
-    if (entry->state == TPTRACE_ID_PLACED)
+    if (entry->state == TPTRACE_ID_PLACED) {
+        l->totals.late_calls += (entry->seen & TPTRACE_ID_BY_TIME) != 0;
         return tp_stream_add_call(stream);
+    }
     if (entry->state == TPTRACE_ID_WAITING) {
         struct tptrace_wait *wait = entry->wait;
         error = settle(l, wait, node, sink);
@@ -181,6 +199,7 @@ int tptrace_launches_place(struct tptrace_launches *l, struct tp_stream *stream,
         tptrace_wait_free(&l->ids, wait);
     }
     entry->state = TPTRACE_ID_PLACED;
+    entry->range = number_of(stream, tp_stream_innermost(stream));
     if (node->references == 1) {
         node->id = correlation;
         node->id_count = 1;
@@ -205,46 +224,49 @@ int tptrace_launches_merge(struct tptrace_launches *l, const struct tp_stream_ra
     return 0;
 }
 
-/* ---- calls without a place: by thread and time ---- */
+/* ---- threads ---- */
 
-static struct thread *find_thread(struct tptrace_launches *l, const struct tptrace_source *source)
+static struct caller *find_caller(struct tptrace_launches *l, uint32_t tid)
 {
-    struct thread **slot = &l->threads[source->track->tid % THREAD_SLOTS], *thread;
+    struct caller **slot = &l->callers[tid % THREAD_SLOTS], *caller;
 
+    if (l->last_caller && l->last_caller->tid == tid)
+        return l->last_caller;
+    for (caller = *slot; caller && caller->tid != tid;)
+        caller = caller->next;
+    if (!caller) {
+        caller = calloc(1, sizeof(*caller));
+        if (!caller)
+            return NULL;
+        caller->tid = tid;
+        caller->next = *slot;
+        *slot = caller;
+    }
+    return l->last_caller = caller;
+}
+
+static struct ranges *find_ranges(struct tptrace_launches *l, const struct tptrace_source *source)
+{
     if (*source->note)
         return *source->note;
-    thread = calloc(1, sizeof(*thread));
-    if (!thread)
+    struct caller *caller = find_caller(l, source->track->tid);
+    struct ranges *ranges = caller ? calloc(1, sizeof(*ranges)) : NULL;
+    if (!ranges)
         return NULL;
-    thread->tid = source->track->tid;
-    thread->ordinal = source->ordinal;
-    thread->reached_ns = INT64_MIN;
-    thread->first_ns = INT64_MAX;
-    thread->next = *slot;
-    *slot = thread;
-    *source->note = thread;
-    return thread;
+    ranges->first_ns = INT64_MAX;
+    ranges->caller = caller;
+    ranges->next = caller->ranges;
+    caller->ranges = ranges;
+    *source->note = ranges;
+    return ranges;
 }
 
-/* The track of a thread that had begun a range by then, else any; NULL when it left no records. */
-static struct thread *thread_at(const struct tptrace_launches *l, uint32_t tid, int64_t ns)
-{
-    struct thread *any = NULL;
-
-    for (struct thread *t = l->threads[tid % THREAD_SLOTS]; t; t = t->next) {
-        if (t->tid != tid)
-            continue;
-        if (t->stream && t->first_ns <= ns)
-            return t;
-        any = any && any->ordinal < t->ordinal ? any : t;
-    }
-    return any;
-}
+/* ---- calls without a place: by thread and time ---- */
 
 /* The node of a range that is found: below the one of the innermost range of its path that is still
  * open, whose own place in the tree is found when it ends. Beyond PATH_LEVELS_MAX levels the
  * outermost ones go without. */
-static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const struct thread *thread,
+static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const struct ranges *ranges,
                                            uint64_t sequence)
 {
     struct tp_launch_key keys[PATH_LEVELS_MAX];
@@ -254,12 +276,12 @@ static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const str
     void **note;
 
     while (sequence && depth < PATH_LEVELS_MAX) {
-        if (tp_stream_find(thread->stream, sequence, &range, &note)) {
+        if (tp_stream_find(ranges->stream, sequence, &range, &note)) {
             node = noted(l, range, note);
             break;
         }
         bool folded;
-        if (!tptrace_history_get(&thread->history, sequence, &keys[depth], &sequence, &folded))
+        if (!tptrace_history_get(&ranges->history, sequence, &keys[depth], &sequence, &folded))
             break;
         depth += !folded;
     }
@@ -268,71 +290,110 @@ static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const str
     return node;
 }
 
-/* Return: 1 done, 0 it is too early to tell, negative. */
-static int try_by_time(struct tptrace_launches *l, const struct thread *thread,
-                       struct tptrace_wait *wait, bool final,
-                       const struct tptrace_launch_sink *sink)
+/* In the last track of the thread that had begun by then. */
+static enum tptrace_found find_by_time(const struct caller *caller, const struct tptrace_wait *wait,
+                                       const struct ranges **ret_ranges, uint64_t *ret_sequence)
 {
-    struct tp_launch_node *node = &l->tree.root;
-    uint64_t sequence;
-
-    if (!final && (thread->reached_ns <= wait->end_ns))
-        return 0;
-    enum tptrace_found found = tptrace_history_find(&thread->history, thread->stream,
-                                                    wait->start_ns, wait->end_ns, &sequence);
-    if (found == TPTRACE_FOUND)
-        node = node_of_path(l, thread, sequence);
-    if (!node)
-        return -ENOMEM;
-    l->totals.late_calls += found == TPTRACE_FORGOTTEN;
-    int error = settle(l, wait, node, sink);
-    if (wait->correlation) {
-        struct tptrace_launch_entry *entry = tptrace_launch_ids_find(&l->ids, wait->correlation);
-        if (!entry)
-            return -ENOMEM;
-        if (entry->state == TPTRACE_ID_WAITING && entry->wait == wait) {
-            entry->state = TPTRACE_ID_PLACED;
-            entry->seen |= wait->works ? TPTRACE_ID_SAW_WORK : 0;
-            entry->node = tp_launch_hold(node);
-        }
+    for (const struct ranges *r = caller->ranges; r; r = r->next) {
+        enum tptrace_found found = tptrace_history_find(&r->history, r->stream, wait->start_ns,
+                                                        wait->end_ns, ret_sequence);
+        if (found != TPTRACE_FOUND && r->first_ns > wait->start_ns)
+            continue;
+        *ret_ranges = r;
+        return found;
     }
-    tptrace_wait_free(&l->ids, wait);
-    return error ? error : 1;
+    return TPTRACE_NOWHERE;
 }
 
-static int try_queue(struct tptrace_launches *l, struct thread *thread, bool final,
+static int settle_unplaced(struct tptrace_launches *l, struct tptrace_wait *wait,
+                           const struct tptrace_launch_sink *sink)
+{
+    if (wait->works) {
+        l->totals.without_launch += wait->works;
+        l->totals.without_launch_ns += wait->device_ns;
+    }
+    return wait->memories
+               ? sink->memory(sink->context, wait->memory_ns, wait->memory, wait->memories)
+               : 0;
+}
+
+/* Nobody knows which range a call was made in. Its work waits on. */
+static int lose_call(struct tptrace_launches *l, struct tptrace_wait *wait, bool is_own,
                      const struct tptrace_launch_sink *sink)
 {
-    int result = 0;
+    int error = tell_call(wait, false, sink);
 
-    for (struct tptrace_wait *wait = thread->queue.first, *next; wait && result >= 0; wait = next) {
-        next = wait->next;
-        result = try_by_time(l, thread, wait, final || thread->queue.count > QUEUE_MAX, sink);
-    }
-    return result < 0 ? result : 0;
+    l->totals.late_calls++;
+    wait->has_call = false;
+    tptrace_wait_leave(&l->ids, wait);
+    if (is_own)
+        return error;
+    error = error ? error : settle_unplaced(l, wait, sink);
+    tptrace_wait_free(&l->ids, wait);
+    return error;
 }
 
-static int queue_call(struct tptrace_launches *l, struct tptrace_wait *wait,
-                      const struct tptrace_launch_sink *sink)
+static int place_by_time(struct tptrace_launches *l, struct tptrace_wait *wait,
+                         struct tptrace_launch_entry *own, struct tp_launch_node *node,
+                         uint32_t range, const struct tptrace_launch_sink *sink)
 {
-    struct thread *thread = thread_at(l, wait->tid, wait->start_ns);
+    int error = settle(l, wait, node, sink);
 
-    if (!thread) { /* it may begin to write later */
-        struct thread **slot = &l->threads[wait->tid % THREAD_SLOTS];
-        thread = calloc(1, sizeof(*thread));
-        if (!thread)
-            return -ENOMEM;
-        *thread = (struct thread){.tid = wait->tid, .ordinal = UINT64_MAX, .next = *slot};
-        thread->reached_ns = INT64_MIN;
-        *slot = thread;
+    if (own) {
+        own->state = TPTRACE_ID_PLACED;
+        own->seen |= TPTRACE_ID_BY_TIME | (wait->works ? TPTRACE_ID_SAW_WORK : 0);
+        own->node = tp_launch_hold(node);
+        own->range = range;
     }
-    tptrace_wait_join(wait, &thread->queue);
-    return thread->queue.count > QUEUE_MAX ? try_queue(l, thread, false, sink) : 0;
+    tptrace_wait_free(&l->ids, wait);
+    return error;
+}
+
+/* The call's own record is not among those of its thread up to when it was told of.
+ * @by_time: look for the range; else there is no more room to wait. */
+static int settle_call(struct tptrace_launches *l, const struct caller *caller,
+                       struct tptrace_wait *wait, bool by_time,
+                       const struct tptrace_launch_sink *sink)
+{
+    struct tptrace_launch_entry *own =
+        wait->correlation ? tptrace_launch_ids_look(&l->ids, wait->correlation) : NULL;
+    enum tptrace_found found = TPTRACE_FORGOTTEN;
+    struct tp_launch_node *node = &l->tree.root;
+    const struct ranges *ranges;
+    uint64_t sequence;
+    uint32_t range = 0;
+
+    if (own && (own->state != TPTRACE_ID_WAITING || own->wait != wait))
+        own = NULL;
+    if (by_time && l->is_tied && (own || !wait->correlation))
+        found = find_by_time(caller, wait, &ranges, &sequence);
+    if (found == TPTRACE_FORGOTTEN)
+        return lose_call(l, wait, own != NULL, sink);
+    if (found == TPTRACE_FOUND) {
+        node = node_of_path(l, ranges, sequence);
+        range = number_of(ranges->stream, sequence);
+    }
+    return node ? place_by_time(l, wait, own, node, range, sink) : -ENOMEM;
+}
+
+/* A thread's record of a call comes before anybody tells of it: calls that were told before its
+ * records were read up to here wait no longer. */
+static int try_queue(struct tptrace_launches *l, struct caller *caller, bool final,
+                     const struct tptrace_launch_sink *sink)
+{
+    struct tptrace_wait *wait;
+    int error = 0;
+
+    while (!error && (wait = caller->queue.first) &&
+           (final || wait->told_ticks < caller->reached_ticks))
+        error = settle_call(l, caller, wait, true, sink);
+    return error;
 }
 
 /* ---- calls ---- */
 
-static int accept_call(struct tptrace_launches *l, const struct tptrace_activity *call,
+static int accept_call(struct tptrace_launches *l, struct caller *caller,
+                       const struct tptrace_activity *call, uint64_t told_ticks,
                        const struct tptrace_launch_sink *sink)
 {
     struct tptrace_launch_entry *entry =
@@ -362,29 +423,13 @@ static int accept_call(struct tptrace_launches *l, const struct tptrace_activity
     wait->name = call->name;
     wait->start_ns = call->start_ns;
     wait->end_ns = call->end_ns;
+    wait->told_ticks = told_ticks;
     wait->tid = call->thread;
     wait->has_call = true;
-    return queue_call(l, wait, sink);
-}
-
-static struct caller *find_caller(struct tptrace_launches *l, uint32_t tid)
-{
-    struct caller **slot = &l->callers[tid % THREAD_SLOTS];
-
-    if (l->last_caller && l->last_caller->tid == tid)
-        return l->last_caller;
-    for (struct caller *c = *slot; c; c = c->next) {
-        if (c->tid == tid)
-            return l->last_caller = c;
-    }
-    struct caller *caller = calloc(1, sizeof(*caller));
-    if (!caller)
-        return NULL;
-    caller->tid = tid;
-    for (unsigned i = 0; i < NEAR; i++)
-        caller->runtime[i].end_ns = INT64_MIN;
-    caller->next = *slot;
-    return *slot = caller;
+    tptrace_wait_join(&l->ids, wait, &caller->queue);
+    return l->ids.queued_count > l->ids.queued_max
+               ? settle_call(l, caller, caller->queue.first, false, sink)
+               : 0;
 }
 
 /* What bears the driver's id belongs to the runtime's call. */
@@ -398,6 +443,7 @@ static int make_alias(struct tptrace_launches *l, uint32_t correlation, uint32_t
     l->totals.inner_calls++;
     if (!inner)
         return 0;
+    inner->seen |= TPTRACE_ID_SAW_CALL;
     if (inner->state == TPTRACE_ID_PLACED || inner->state == TPTRACE_ID_ALIAS)
         return 0;
     struct tptrace_wait *wait = inner->state == TPTRACE_ID_WAITING ? inner->wait : NULL;
@@ -425,47 +471,60 @@ static int make_alias(struct tptrace_launches *l, uint32_t correlation, uint32_t
 }
 
 static int take_runtime(struct tptrace_launches *l, struct caller *caller,
-                        const struct tptrace_activity *call, const struct tptrace_launch_sink *sink)
+                        const struct tptrace_activity *call, uint64_t told_ticks,
+                        const struct tptrace_launch_sink *sink)
 {
+    struct nesting *nesting = caller->nesting;
     unsigned looked = 0;
     int error = 0;
 
-    for (unsigned i = caller->held_count; i-- > 0 && looked < NEAR && !error; looked++) {
-        const struct tptrace_activity *inner = &caller->held[i];
+    for (unsigned i = nesting->held_count; i-- > 0 && looked < NEAR && !error; looked++) {
+        const struct tptrace_activity *inner = &nesting->held[i].call;
         if (inner->start_ns < call->start_ns || inner->end_ns > call->end_ns)
             continue;
         error = make_alias(l, inner->correlation, call->correlation, sink);
-        memmove(&caller->held[i], &caller->held[i + 1],
-                (--caller->held_count - i) * sizeof(*inner));
+        memmove(&nesting->held[i], &nesting->held[i + 1],
+                (--nesting->held_count - i) * sizeof(nesting->held[0]));
     }
-    unsigned at = caller->runtime_at++ % NEAR;
-    caller->runtime[at].start_ns = call->start_ns;
-    caller->runtime[at].end_ns = call->end_ns;
-    caller->runtime[at].correlation = call->correlation;
-    return error ? error : accept_call(l, call, sink);
+    unsigned at = nesting->runtime_at++ % NEAR;
+    nesting->runtime[at].start_ns = call->start_ns;
+    nesting->runtime[at].end_ns = call->end_ns;
+    nesting->runtime[at].correlation = call->correlation;
+    return error ? error : accept_call(l, caller, call, told_ticks, sink);
 }
 
 static int take_driver(struct tptrace_launches *l, struct caller *caller,
-                       const struct tptrace_activity *call, const struct tptrace_launch_sink *sink)
+                       const struct tptrace_activity *call, uint64_t told_ticks,
+                       const struct tptrace_launch_sink *sink)
 {
+    struct nesting *nesting = caller->nesting;
     int error = 0;
 
     for (unsigned i = 0; i < NEAR; i++) {
-        if (caller->runtime[i].start_ns <= call->start_ns &&
-            caller->runtime[i].end_ns >= call->end_ns)
-            return make_alias(l, call->correlation, caller->runtime[i].correlation, sink);
+        if (nesting->runtime[i].start_ns <= call->start_ns &&
+            nesting->runtime[i].end_ns >= call->end_ns)
+            return make_alias(l, call->correlation, nesting->runtime[i].correlation, sink);
     }
-    if (caller->held_count == HELD) {
-        error = accept_call(l, &caller->held[0], sink);
-        memmove(&caller->held[0], &caller->held[1], (HELD - 1) * sizeof(caller->held[0]));
-        caller->held_count--;
+    if (nesting->held_count == HELD) {
+        error = accept_call(l, caller, &nesting->held[0].call, nesting->held[0].told_ticks, sink);
+        memmove(&nesting->held[0], &nesting->held[1], (HELD - 1) * sizeof(nesting->held[0]));
+        nesting->held_count--;
     }
-    caller->held[caller->held_count++] = *call;
+    nesting->held[nesting->held_count].call = *call;
+    nesting->held[nesting->held_count++].told_ticks = told_ticks;
     return error;
 }
 
+static bool make_nesting(struct caller *caller)
+{
+    caller->nesting = calloc(1, sizeof(*caller->nesting));
+    for (unsigned i = 0; caller->nesting && i < NEAR; i++)
+        caller->nesting->runtime[i].end_ns = INT64_MIN;
+    return caller->nesting;
+}
+
 int tptrace_launches_call(struct tptrace_launches *l, const struct tptrace_activity *call,
-                          const struct tptrace_launch_sink *sink)
+                          uint64_t told_ticks, const struct tptrace_launch_sink *sink)
 {
     struct caller *caller;
 
@@ -474,10 +533,10 @@ int tptrace_launches_call(struct tptrace_launches *l, const struct tptrace_activ
         return 0;
     }
     caller = find_caller(l, call->thread);
-    if (!caller)
+    if (!caller || (!caller->nesting && !make_nesting(caller)))
         return -ENOMEM;
-    return call->is_driver ? take_driver(l, caller, call, sink)
-                           : take_runtime(l, caller, call, sink);
+    return call->is_driver ? take_driver(l, caller, call, told_ticks, sink)
+                           : take_runtime(l, caller, call, told_ticks, sink);
 }
 
 /* ---- work and memory ---- */
@@ -576,28 +635,34 @@ int tptrace_launches_memory(struct tptrace_launches *l, const struct tptrace_cud
     return 0;
 }
 
+int tptrace_launches_external(struct tptrace_launches *l, uint32_t correlation, uint8_t type,
+                              uint64_t id)
+{
+    return correlation ? tptrace_externals_add(&l->externals, correlation, type, id) : 0;
+}
+
 /* ---- watching ---- */
 
 void tptrace_launches_ended(struct tptrace_launches *l, const struct tptrace_source *source,
                             const struct tp_stream_range *range)
 {
-    struct thread *thread = find_thread(l, source);
+    struct ranges *ranges = find_ranges(l, source);
     struct tp_launch_key key = key_of(l, range);
 
-    if (!thread || tptrace_history_add(&thread->history, range, &key))
+    if (!ranges || tptrace_history_add(&ranges->history, range, &key))
         l->tree.failed = true;
-    else if (range->start_ns < thread->first_ns)
-        thread->first_ns = range->start_ns;
+    else if (range->start_ns < ranges->first_ns)
+        ranges->first_ns = range->start_ns;
 }
 
 void tptrace_launches_folded(const struct tptrace_source *source,
                              const struct tp_stream_range *range,
                              const struct tp_stream_range *parent)
 {
-    struct thread *thread = *source->note;
+    struct ranges *ranges = *source->note;
 
-    if (thread)
-        tptrace_history_fold(&thread->history, range->sequence, parent->sequence);
+    if (ranges)
+        tptrace_history_fold(&ranges->history, range->sequence, parent->sequence);
 }
 
 static int tell_path(void *context, const struct tp_launch_key *key,
@@ -611,45 +676,21 @@ static int tell_path(void *context, const struct tp_launch_key *key,
 int tptrace_launches_rest(struct tptrace_launches *l, const struct tptrace_source *source,
                           struct tp_stream *stream, const struct tptrace_launch_sink *sink)
 {
-    struct thread *thread = find_thread(l, source);
-    size_t cursor = 0;
+    struct ranges *ranges = find_ranges(l, source);
 
-    if (!thread)
+    if (!ranges)
         return -ENOMEM;
-    thread->stream = stream;
-    for (struct thread *t = l->threads[thread->tid % THREAD_SLOTS]; t; t = t->next) {
-        if (t->tid != thread->tid || t->ordinal != UINT64_MAX)
-            continue;
-        while (t->queue.first) { /* they came before the thread's first records */
-            struct tptrace_wait *wait = t->queue.first;
-            tptrace_wait_leave(wait);
-            int error = queue_call(l, wait, sink);
-            if (error)
-                return error;
-            if (wait->queue == &t->queue) /* it began too late for them */
-                break;
-        }
-    }
-    thread->reached_ns = tp_clock_ns(&source->process->clock, &cursor, stream->ticks);
-    int error = thread->queue.first ? try_queue(l, thread, false, sink) : 0;
+    ranges->stream = stream;
+    if (stream->ticks > ranges->caller->reached_ticks)
+        ranges->caller->reached_ticks = stream->ticks;
+    l->is_tied = source->process->cuda_clock.is_tied;
+    int error = try_queue(l, ranges->caller, false, sink);
     if (!error && tp_launch_tree_is_full(&l->tree))
         error = tp_launch_tree_tell(&l->tree, tell_path, (void *)(uintptr_t)sink);
     return error;
 }
 
 /* ---- the end ---- */
-
-static int settle_unplaced(struct tptrace_launches *l, struct tptrace_wait *wait,
-                           const struct tptrace_launch_sink *sink)
-{
-    if (wait->works) {
-        l->totals.without_launch += wait->works;
-        l->totals.without_launch_ns += wait->device_ns;
-    }
-    return wait->memories
-               ? sink->memory(sink->context, wait->memory_ns, wait->memory, wait->memories)
-               : 0;
-}
 
 /* What is settled at the end, and who is told. */
 struct settling {
@@ -664,7 +705,9 @@ static int settle_entry(void *context, struct tptrace_launch_entry *entry)
     int error = 0;
 
     if (entry->state == TPTRACE_ID_WAITING) {
-        error = settle_unplaced(l, entry->wait, settling->sink);
+        struct tptrace_wait *wait = entry->wait;
+        tptrace_wait_take_offer(&l->ids, wait);
+        error = settle_unplaced(l, wait, settling->sink);
         tptrace_wait_free(&l->ids, entry->wait);
         entry->state = TPTRACE_ID_FREE;
     }
@@ -678,36 +721,42 @@ static int settle_calls(struct tptrace_launches *l, const struct tptrace_launch_
 
     for (size_t i = 0; i < THREAD_SLOTS && !error; i++) {
         for (struct caller *c = l->callers[i]; c && !error; c = c->next) {
-            for (unsigned k = 0; k < c->held_count && !error; k++)
-                error = accept_call(l, &c->held[k], sink);
+            struct nesting *nesting = c->nesting;
+            for (unsigned k = 0; nesting && k < nesting->held_count && !error; k++)
+                error =
+                    accept_call(l, c, &nesting->held[k].call, nesting->held[k].told_ticks, sink);
+            error = error ? error : try_queue(l, c, true, sink);
         }
-    }
-    for (size_t i = 0; i < THREAD_SLOTS && !error; i++) {
-        for (struct thread *t = l->threads[i]; t && !error; t = t->next)
-            error = try_queue(l, t, true, sink);
     }
     return error;
 }
 
+static void free_caller(struct tptrace_launches *l, struct caller *caller)
+{
+    while (caller->queue.first)
+        tptrace_wait_free(&l->ids, caller->queue.first);
+    for (struct ranges *ranges = caller->ranges, *next; ranges; ranges = next) {
+        next = ranges->next;
+        tptrace_history_fini(&ranges->history);
+        free(ranges);
+    }
+    free(caller->nesting);
+    free(caller);
+}
+
 static void start_anew(struct tptrace_launches *l)
 {
+    tptrace_externals_fini(&l->externals);
     tptrace_launch_ids_reset(&l->ids);
     for (size_t i = 0; i < THREAD_SLOTS; i++) {
         for (struct caller *c = l->callers[i], *next; c; c = next) {
             next = c->next;
-            free(c);
-        }
-        for (struct thread *t = l->threads[i], *next; t; t = next) {
-            next = t->next;
-            while (t->queue.first)
-                tptrace_wait_free(&l->ids, t->queue.first);
-            tptrace_history_fini(&t->history);
-            free(t);
+            free_caller(l, c);
         }
         l->callers[i] = NULL;
-        l->threads[i] = NULL;
     }
     l->last_caller = NULL;
+    l->is_tied = false;
     tp_live_memory_fini(&l->live);
     tp_launch_tree_fini(&l->tree);
     l->tree.root.references = 1;
@@ -722,6 +771,7 @@ static void add_totals(struct tptrace_cuda_totals *into, const struct tptrace_cu
     into->without_launch_ns += from->without_launch_ns;
     into->inner_calls += from->inner_calls;
     into->late_calls += from->late_calls;
+    into->by_external += from->by_external;
     into->unknown_sizes += from->unknown_sizes;
     into->has_device_work |= from->has_device_work;
     into->has_memory |= from->has_memory;
@@ -733,8 +783,10 @@ int tptrace_launches_finish(struct tptrace_launches *l, struct tptrace_cuda_tota
     struct settling settling = {.launches = l, .sink = sink};
     int error = settle_calls(l, sink);
 
+    tptrace_externals_settle(&l->externals);
     if (!error)
         error = tptrace_launch_ids_each(&l->ids, settle_entry, &settling);
+    l->totals.by_external += l->ids.by_external;
     if (!error)
         error = settle_unplaced(l, &l->ids.given_up, sink);
     if (!error && l->tree.failed)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Calls of CUDA, the ranges they stand in and the work on the device, joined while records stream
  * by. Whatever comes first waits for the rest: what is kept grows with what is under way, not with
- * the length of a recording. A correlation id's entry is kept for a million ids, and longer while
- * it waits. */
+ * the length of a recording. */
 #ifndef TP_INPUT_TPTRACE_LAUNCHES_H
 #define TP_INPUT_TPTRACE_LAUNCHES_H
 
@@ -37,9 +36,10 @@ void tptrace_launches_destroy(struct tptrace_launches *launches);
 int tptrace_launches_place(struct tptrace_launches *launches, struct tp_stream *stream,
                            uint32_t correlation, const struct tptrace_launch_sink *sink);
 
-/** tptrace_launches_call - a call of the API; not kept */
+/** tptrace_launches_call - a call of the API; not kept
+ * @told_ticks: of its record, which is made after the thread's own of the call */
 int tptrace_launches_call(struct tptrace_launches *launches, const struct tptrace_activity *call,
-                          const struct tptrace_launch_sink *sink);
+                          uint64_t told_ticks, const struct tptrace_launch_sink *sink);
 
 /** tptrace_launches_work - work of a device */
 int tptrace_launches_work(struct tptrace_launches *launches, const struct tptrace_activity *work);
@@ -52,6 +52,10 @@ void tptrace_launches_other(struct tptrace_launches *launches,
 int tptrace_launches_memory(struct tptrace_launches *launches,
                             const struct tptrace_cuda_memory *memory, int64_t ns,
                             struct tp_stream *stream, const struct tptrace_launch_sink *sink);
+
+/** tptrace_launches_external - a call has an external id of a type */
+int tptrace_launches_external(struct tptrace_launches *launches, uint32_t correlation, uint8_t type,
+                              uint64_t id);
 
 /* What becomes of ranges; for a consumer's watcher. */
 void tptrace_launches_ended(struct tptrace_launches *launches, const struct tptrace_source *source,

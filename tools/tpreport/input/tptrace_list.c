@@ -366,9 +366,11 @@ static int append_range(struct making *m, size_t index)
         details->input_dtypes = item->details.dtypes;
         details->concrete_inputs = item->details.inputs;
     }
+    struct tp_event_launch launch = {
+        .kernel = item->kernel, .geometry = item->geometry, .occupancy = -1};
     return error || item->kernel == TP_STRING_NONE
                ? error
-               : tp_event_list_append_launch(m->events, item->kernel, item->geometry, -1);
+               : tp_event_list_append_launch(m->events, &launch);
 }
 
 /* ---- what CUDA did ---- */
@@ -401,14 +403,18 @@ static int append_launch(const struct making *m, const struct tptrace_work_item 
     const struct tp_string *json = tp_strings_get(m->events->strings, work->geometry);
     struct tp_occupancy occupancy;
     struct tp_geometry geometry;
-    float percent = -1;
+    struct tp_event_launch launch = {.kernel = TP_STRING_NONE,
+                                     .geometry = work->geometry,
+                                     .captured_in = work->captured_in,
+                                     .occupancy = -1};
 
-    if (work->geometry == TP_STRING_NONE)
+    if (work->geometry == TP_STRING_NONE && work->captured_in == TP_STRING_NONE)
         return 0;
     if (tp_geometry_parse(&geometry, json->bytes, json->size) &&
-        tptrace_list_occupancy(m->run, work, &geometry, &occupancy))
-        percent = (float)occupancy.percent;
-    return tp_event_list_append_launch(m->events, TP_STRING_NONE, work->geometry, percent);
+        tptrace_cuda_occupancy(&m->run->members[work->user].process.meta.cuda,
+                               work->activity.device, &geometry, &occupancy))
+        launch.occupancy = (float)occupancy.percent;
+    return tp_event_list_append_launch(m->events, &launch);
 }
 
 static int append_work(struct making *m, size_t index)

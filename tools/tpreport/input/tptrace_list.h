@@ -6,6 +6,7 @@
 
 #include "input/tptrace.h"
 #include "input/tptrace_cuda.h"
+#include "input/tptrace_nodes.h"
 #include "model/geometry.h"
 
 struct tptrace_item {
@@ -47,7 +48,8 @@ struct tptrace_work_item {
     uint32_t id;  /* that it goes by: of an inner call and its work, the outer one's */
     size_t owner; /* the range below which it happened, TPTRACE_NO_ITEM none */
     bool has_launch;
-    bool is_placed; /* its thread said where it stood */
+    bool is_by_external; /* its launch is known by an external id only */
+    bool is_placed;      /* its thread said where it stood */
 };
 
 struct tptrace_memory_item {
@@ -61,10 +63,15 @@ struct tptrace_memory_item {
     bool is_selected;
 };
 
-/* A thread made or copied a node of a graph. */
-struct tptrace_node_item {
-    uint64_t user, node, original; /* original 0: it is no copy */
-    uint64_t ordinal, sequence;    /* of the innermost range, 0 none */
+/* The external id of a call. */
+struct tptrace_external_item {
+    uint64_t user, id;
+    uint32_t correlation;
+    uint8_t type;
+    /* by tptrace_list_join_externals: the range that all calls of the id have in common */
+    bool is_known, is_selected;
+    uint32_t tid;
+    size_t owner;
 };
 
 struct tptrace_list {
@@ -77,9 +84,10 @@ struct tptrace_list {
     struct tptrace_work_item *works;
     struct tptrace_call_place *calls;
     struct tptrace_memory_item *memories;
-    struct tptrace_node_item *nodes;
-    size_t work_count, call_count, memory_count, node_count;
-    size_t work_capacity, call_capacity, memory_capacity, node_capacity;
+    struct tptrace_nodes nodes;
+    struct tptrace_external_item *externals;
+    size_t work_count, call_count, memory_count, external_count;
+    size_t work_capacity, call_capacity, memory_capacity, external_capacity;
     size_t works_detailed;
     struct tptrace_cuda_cursor cursor;
     struct tptrace_activity_names made; /* of names */
@@ -110,18 +118,6 @@ void tptrace_list_cuda_fini(struct tptrace_list *list);
  * Return: 0 or -ENOMEM.
  */
 int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run);
-
-/** tptrace_list_take_node - a CUDA_NODE record. Return: 0 or -ENOMEM. */
-int tptrace_list_take_node(struct tptrace_list *list, const struct tptrace_source *source,
-                           const uint64_t *record, const struct tp_stream *stream);
-
-/** tptrace_list_join_nodes - tell works of graphs in which ranges their nodes were captured; ranges
- * are sorted by track and number */
-void tptrace_list_join_nodes(struct tptrace_list *list);
-
-/** tptrace_list_occupancy - of a kernel's launch. Return: false when too little is known. */
-bool tptrace_list_occupancy(const struct tptrace_run *run, const struct tptrace_work_item *work,
-                            const struct tp_geometry *geometry, struct tp_occupancy *ret);
 
 /**
  * tptrace_list_work_details - the details of the event appended last, which @work became

@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/tptrace_list.h"
+#include "input/tptrace_list_join.h"
 #include "model/live_memory.h"
 
 /* ---- taking records ---- */
 
-/* Room for one more item of an array. */
-static int reserve(void **items, size_t *capacity, size_t count, size_t size)
+int tptrace_list_reserve(void **items, size_t *capacity, size_t count, size_t size)
 {
     size_t larger = *capacity ? *capacity : 64;
 
@@ -32,8 +31,8 @@ static int reserve(void **items, size_t *capacity, size_t count, size_t size)
 static int take_call(struct tptrace_list *list, const struct tptrace_source *source,
                      const uint64_t *record, uint64_t ticks, const struct tp_stream *stream)
 {
-    int error = reserve((void **)&list->calls, &list->call_capacity, list->call_count + 1,
-                        sizeof(*list->calls));
+    int error = tptrace_list_reserve((void **)&list->calls, &list->call_capacity,
+                                     list->call_count + 1, sizeof(*list->calls));
 
     if (error)
         return error;
@@ -52,8 +51,8 @@ static int take_call(struct tptrace_list *list, const struct tptrace_source *sou
 static int take_work(struct tptrace_list *list, const struct tptrace_source *source,
                      const uint64_t *record)
 {
-    int error = reserve((void **)&list->works, &list->work_capacity, list->work_count + 1,
-                        sizeof(*list->works));
+    int error = tptrace_list_reserve((void **)&list->works, &list->work_capacity,
+                                     list->work_count + 1, sizeof(*list->works));
 
     if (error)
         return error;
@@ -78,8 +77,8 @@ static int take_work(struct tptrace_list *list, const struct tptrace_source *sou
 static int take_memory(struct tptrace_list *list, const struct tptrace_source *source,
                        const uint64_t *record, uint64_t ticks, const struct tp_stream *stream)
 {
-    int error = reserve((void **)&list->memories, &list->memory_capacity, list->memory_count + 1,
-                        sizeof(*list->memories));
+    int error = tptrace_list_reserve((void **)&list->memories, &list->memory_capacity,
+                                     list->memory_count + 1, sizeof(*list->memories));
 
     if (error)
         return error;
@@ -113,7 +112,9 @@ int tptrace_list_cuda_take(void *context, const struct tptrace_source *source,
     if (tptrace_is_activity(kind))
         return take_work(list, source, record);
     if (kind == TP_EVENT_CUDA_NODE)
-        return tptrace_list_take_node(list, source, record, stream);
+        return tptrace_nodes_take(&list->nodes, source, record, stream);
+    if (kind == TP_EVENT_CUDA_EXTERNAL)
+        return tptrace_list_take_external(list, source, record);
     return kind == TP_EVENT_CUDA_MEMORY || kind == TP_EVENT_MEMORY
                ? take_memory(list, source, record, ticks, stream)
                : 0;
@@ -136,7 +137,7 @@ int tptrace_list_cuda_details(struct tptrace_list *list)
 static int move(void **into, size_t *into_count, size_t *capacity, void **from, size_t *from_count,
                 size_t size)
 {
-    int error = reserve(into, capacity, *into_count + *from_count, size);
+    int error = tptrace_list_reserve(into, capacity, *into_count + *from_count, size);
 
     if (error)
         return error;
@@ -161,9 +162,12 @@ int tptrace_list_cuda_add(struct tptrace_list *into, struct tptrace_list *from)
         error = move((void **)&into->memories, &into->memory_count, &into->memory_capacity,
                      (void **)&from->memories, &from->memory_count, sizeof(*into->memories));
     if (!error)
-        error = move((void **)&into->nodes, &into->node_count, &into->node_capacity,
-                     (void **)&from->nodes, &from->node_count, sizeof(*into->nodes));
-    from->node_capacity = 0;
+        error = move((void **)&into->nodes.items, &into->nodes.count, &into->nodes.capacity,
+                     (void **)&from->nodes.items, &from->nodes.count, sizeof(*into->nodes.items));
+    if (!error)
+        error = move((void **)&into->externals, &into->external_count, &into->external_capacity,
+                     (void **)&from->externals, &from->external_count, sizeof(*into->externals));
+    from->nodes.capacity = from->external_capacity = 0;
     from->work_capacity = from->call_capacity = from->memory_capacity = 0;
     return error;
 }
@@ -173,36 +177,41 @@ void tptrace_list_cuda_fini(struct tptrace_list *list)
     free(list->works);
     free(list->calls);
     free(list->memories);
-    free(list->nodes);
+    free(list->externals);
+    tptrace_nodes_fini(&list->nodes);
 }
 
 /* ---- the ranges of a thread, by time ---- */
 
 /* Ranges of one track: items [first, end). */
-struct track_span {
-    uint64_t user;
-    size_t first, end;
-    uint32_t tid;
-};
-
-struct spans {
-    struct track_span *items;
-    size_t count, capacity;
-};
-
-static int find_spans(const struct tptrace_list *list, struct spans *spans)
+static int compare_spans(const void *a, const void *b)
 {
+    const struct tptrace_span *left = a, *right = b;
+
+    if (left->user != right->user)
+        return left->user < right->user ? -1 : 1;
+    if (left->tid != right->tid)
+        return left->tid < right->tid ? -1 : 1;
+    return (left->first < right->first) - (left->first > right->first);
+}
+
+static int find_spans(struct tptrace_list_join *join)
+{
+    const struct tptrace_list *list = join->list;
+
     for (size_t i = 0, end; i < list->count; i = end) {
         const struct tptrace_item *item = &list->items[i];
         for (end = i + 1; end < list->count && list->items[end].ordinal == item->ordinal; end++)
             ;
-        int error = reserve((void **)&spans->items, &spans->capacity, spans->count + 1,
-                            sizeof(*spans->items));
+        int error = tptrace_list_reserve((void **)&join->spans, &join->span_capacity,
+                                         join->span_count + 1, sizeof(*join->spans));
         if (error)
             return error;
-        spans->items[spans->count++] =
-            (struct track_span){.user = item->user, .first = i, .end = end, .tid = item->tid};
+        join->spans[join->span_count++] =
+            (struct tptrace_span){.user = item->user, .first = i, .end = end, .tid = item->tid};
     }
+    if (join->span_count)
+        qsort(join->spans, join->span_count, sizeof(*join->spans), compare_spans);
     return 0;
 }
 
@@ -214,7 +223,7 @@ static bool holds(const struct tptrace_item *item, int64_t start_ns, int64_t end
 
 /* The innermost range of one track that holds a stretch of time. A range that began before the last
  * one, is none of its ancestors and yet goes on behind it cannot be: it would be its parent. */
-static size_t find_in_span(const struct tptrace_list *list, const struct track_span *span,
+static size_t find_in_span(const struct tptrace_list *list, const struct tptrace_span *span,
                            int64_t start_ns, int64_t end_ns)
 {
     size_t low = span->first, high = span->end;
@@ -239,16 +248,27 @@ static size_t find_in_span(const struct tptrace_list *list, const struct track_s
     return TPTRACE_NO_ITEM;
 }
 
-static size_t find_by_time(const struct tptrace_list *list, const struct spans *spans,
+/* In the last track of the thread that had begun by then. */
+static size_t find_by_time(const struct tptrace_list_join *join,
                            const struct tptrace_work_item *call)
 {
-    for (size_t i = 0; i < spans->count; i++) {
-        const struct track_span *span = &spans->items[i];
+    const struct tptrace_list *list = join->list;
+    struct tptrace_span key = {.user = call->user, .tid = call->tid, .first = SIZE_MAX};
+    size_t low = 0, high = join->span_count;
+
+    while (low < high) { /* the first one of the thread */
+        size_t middle = low + (high - low) / 2;
+        if (compare_spans(&join->spans[middle], &key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < join->span_count; low++) {
+        const struct tptrace_span *span = &join->spans[low];
         if (span->user != call->user || span->tid != call->tid)
-            continue;
-        size_t found = find_in_span(list, span, call->activity.start_ns, call->activity.end_ns);
-        if (found != TPTRACE_NO_ITEM)
-            return found;
+            break;
+        if (list->items[span->first].start_ns <= call->activity.start_ns)
+            return find_in_span(list, span, call->activity.start_ns, call->activity.end_ns);
     }
     return TPTRACE_NO_ITEM;
 }
@@ -326,8 +346,8 @@ static int compare_places(const void *a, const void *b)
     return (left->correlation > right->correlation) - (left->correlation < right->correlation);
 }
 
-static const struct tptrace_call_place *find_place(const struct tptrace_list *list, uint64_t user,
-                                                   uint32_t correlation)
+const struct tptrace_call_place *tptrace_list_find_place(const struct tptrace_list *list,
+                                                         uint64_t user, uint32_t correlation)
 {
     struct tptrace_call_place key = {.user = user, .correlation = correlation};
 
@@ -336,45 +356,49 @@ static const struct tptrace_call_place *find_place(const struct tptrace_list *li
     return bsearch(&key, list->calls, list->call_count, sizeof(key), compare_places);
 }
 
-struct join {
-    struct tptrace_list *list;
-    struct tptrace_run *run;
-    struct spans spans;
-};
-
-static struct tptrace_cuda_totals *totals_of(const struct join *join, uint64_t user)
+static struct tptrace_cuda_totals *totals_of(const struct tptrace_list_join *join, uint64_t user)
 {
     return &join->run->members[user].process.totals.cuda;
 }
 
-static size_t owner_of_place(const struct join *join, const struct tptrace_call_place *place)
+size_t tptrace_list_owner(const struct tptrace_list *list, const struct tptrace_call_place *place)
 {
-    return place->sequence ? tptrace_items_find(join->list->items, join->list->count,
-                                                place->ordinal, place->sequence)
-                           : TPTRACE_NO_ITEM;
+    return place->sequence
+               ? tptrace_items_find(list->items, list->count, place->ordinal, place->sequence)
+               : TPTRACE_NO_ITEM;
+}
+
+static bool is_tied(const struct tptrace_list_join *join, uint64_t user)
+{
+    return join->run->members[user].process.cuda_clock.is_tied;
 }
 
 /* Works [first, end) have one id: a call, or its work, or all of it. */
-static void join_group(const struct join *join, size_t first, size_t end)
+static void join_group(const struct tptrace_list_join *join, size_t first, size_t end)
 {
     struct tptrace_work_item *works = join->list->works, *call = &works[first];
+    uint64_t user = call->user;
     uint32_t id = call->activity.correlation, goes_by = id;
-    const struct tptrace_call_place *place = find_place(join->list, call->user, id);
-    size_t owner = place ? owner_of_place(join, place) : TPTRACE_NO_ITEM;
+    size_t owner = TPTRACE_NO_ITEM;
 
     if (!is_call(call))
         call = NULL;
-    if (call && !place)
-        owner = find_by_time(join->list, &join->spans, call);
     if (call && call->is_inner)
         goes_by = call->id;
+    const struct tptrace_call_place *place = tptrace_list_find_place(join->list, user, id);
+    if (!place && goes_by != id)
+        place = tptrace_list_find_place(join->list, user, goes_by);
+    if (place)
+        owner = tptrace_list_owner(join->list, place);
+    else if (call && is_tied(join, user))
+        owner = find_by_time(join, call);
     for (size_t i = first; i < end; i++) {
         struct tptrace_work_item *work = &works[i];
         if (work->activity.kind == TP_EVENT_CUDA_OVERHEAD)
             continue;
         work->is_inner |= is_call(work) && work != call && work->activity.is_driver;
         work->id = goes_by;
-        work->has_launch = place || call;
+        work->has_launch = place || (call && is_tied(join, user));
         work->is_placed = place != NULL;
         if (place)
             work->is_selected = place->is_selected;
@@ -387,7 +411,7 @@ static void join_group(const struct join *join, size_t first, size_t end)
     }
 }
 
-static void join_works(const struct join *join)
+static void join_works(const struct tptrace_list_join *join)
 {
     const struct tptrace_list *list = join->list;
 
@@ -403,9 +427,21 @@ static void join_works(const struct join *join)
     }
 }
 
+/* ---- graphs ---- */
+
+static void join_nodes(struct tptrace_list *list)
+{
+    tptrace_nodes_sort(&list->nodes);
+    for (size_t i = 0; i < list->work_count && list->nodes.count; i++) {
+        struct tptrace_work_item *work = &list->works[i];
+        work->captured_in =
+            tptrace_nodes_origin(&list->nodes, work->user, work->activity.graph_node);
+    }
+}
+
 /* ---- what is left out ---- */
 
-static void count_work(const struct join *join, const struct tptrace_work_item *work)
+static void count_work(const struct tptrace_list_join *join, const struct tptrace_work_item *work)
 {
     struct tptrace_cuda_totals *totals = totals_of(join, work->user);
     bool is_device = tptrace_is_device_work(work->activity.kind);
@@ -416,13 +452,15 @@ static void count_work(const struct join *join, const struct tptrace_work_item *
     totals->activities++;
     totals->without_time += !work->activity.has_time;
     totals->has_device_work |= is_device && work->activity.has_time;
+    totals->late_calls += is_call(work) && !work->has_launch && work->activity.has_time;
+    totals->by_external += work->is_by_external && work->activity.has_time;
     if (is_device && !work->has_launch && work->activity.has_time) {
         totals->without_launch++;
         totals->without_launch_ns += work->activity.end_ns - work->activity.start_ns;
     }
 }
 
-static void choose_works(const struct join *join)
+static void choose_works(const struct tptrace_list_join *join)
 {
     struct tptrace_list *list = join->list;
     size_t kept = 0;
@@ -455,8 +493,8 @@ static int compare_times(const void *a, const void *b)
 }
 
 /* The call that has the id. */
-static const struct tptrace_work_item *find_call(const struct tptrace_list *list, uint64_t user,
-                                                 uint32_t correlation)
+const struct tptrace_work_item *tptrace_list_find_call(const struct tptrace_list *list,
+                                                       uint64_t user, uint32_t correlation)
 {
     size_t low = 0, high = list->work_count;
     struct tptrace_work_item key = {
@@ -475,10 +513,10 @@ static const struct tptrace_work_item *find_call(const struct tptrace_list *list
     return found ? &list->works[low] : NULL;
 }
 
-static void place_memory(const struct join *join, struct tptrace_memory_item *item)
+static void place_memory(const struct tptrace_list_join *join, struct tptrace_memory_item *item)
 {
     const struct tptrace_call_place *place =
-        find_place(join->list, item->user, item->memory.correlation);
+        tptrace_list_find_place(join->list, item->user, item->memory.correlation);
     const struct tptrace_work_item *call;
 
     if (item->memory.flags & TPTRACE_MEMORY_HERE) {
@@ -486,10 +524,10 @@ static void place_memory(const struct join *join, struct tptrace_memory_item *it
             item->owner = tptrace_items_find(join->list->items, join->list->count, item->ordinal,
                                              item->sequence);
     } else if (place) {
-        item->owner = owner_of_place(join, place);
+        item->owner = tptrace_list_owner(join->list, place);
         item->is_selected = place->is_selected;
         item->tid = place->tid;
-    } else if ((call = find_call(join->list, item->user, item->memory.correlation))) {
+    } else if ((call = tptrace_list_find_call(join->list, item->user, item->memory.correlation))) {
         item->owner = call->owner;
         item->is_selected = call->is_selected;
         item->tid = call->tid;
@@ -497,7 +535,7 @@ static void place_memory(const struct join *join, struct tptrace_memory_item *it
 }
 
 /* Bytes with their sign; the size of what is freed where only its address is known. */
-static int measure(const struct join *join, struct tp_live_memory *live,
+static int measure(const struct tptrace_list_join *join, struct tp_live_memory *live,
                    struct tptrace_memory_item *item)
 {
     const struct tptrace_cuda_memory *memory = &item->memory;
@@ -519,7 +557,7 @@ static int measure(const struct join *join, struct tp_live_memory *live,
     return 0;
 }
 
-static void credit(const struct join *join, const struct tptrace_memory_item *item)
+static void credit(const struct tptrace_list_join *join, const struct tptrace_memory_item *item)
 {
     struct tptrace_item *items = join->list->items;
 
@@ -534,7 +572,7 @@ static void credit(const struct join *join, const struct tptrace_memory_item *it
 
 /* Where a framework tells of its own memory, CUDA's is where it got it from and counts for nothing.
  * The ranges have the framework's already. */
-static int join_memories(const struct join *join)
+static int join_memories(const struct tptrace_list_join *join)
 {
     struct tptrace_list *list = join->list;
     struct tp_live_memory live = {0};
@@ -566,22 +604,23 @@ static int join_memories(const struct join *join)
 
 int tptrace_list_cuda_join(struct tptrace_list *list, struct tptrace_run *run)
 {
-    struct join join = {.list = list, .run = run};
+    struct tptrace_list_join join = {.list = list, .run = run};
 
     if (!list->work_count && !list->memory_count)
         return 0;
-    int error = find_spans(list, &join.spans);
+    int error = find_spans(&join);
     if (!error && list->call_count)
         qsort(list->calls, list->call_count, sizeof(*list->calls), compare_places);
     if (!error && list->work_count) {
         find_inner_calls(list);
         join_works(&join);
-        tptrace_list_join_nodes(list);
+        tptrace_list_join_externals(&join);
+        join_nodes(list);
     }
     if (!error)
         error = join_memories(&join);
     if (!error)
         choose_works(&join);
-    free(join.spans.items);
+    free(join.spans);
     return error;
 }

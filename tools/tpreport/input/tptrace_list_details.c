@@ -57,17 +57,6 @@ static void put_three(struct details *d, const char *key, const int64_t values[3
         (long long)values[2]);
 }
 
-bool tptrace_list_occupancy(const struct tptrace_run *run, const struct tptrace_work_item *work,
-                            const struct tp_geometry *geometry, struct tp_occupancy *ret)
-{
-    const struct tptrace_cuda_device *device = tptrace_cuda_find_device(
-        &run->members[work->user].process.meta.cuda, work->activity.device);
-    struct tp_device_limits limits;
-
-    return device && tp_device_limits_find(&limits, device->major, device->minor, device->sms) &&
-           tp_occupancy_estimate(geometry, &limits, ret);
-}
-
 static void put_launch(struct details *d, const struct tptrace_run *run,
                        const struct tptrace_work_item *work, const struct tp_string *json)
 {
@@ -80,7 +69,8 @@ static void put_launch(struct details *d, const struct tptrace_run *run,
         put(d, "registers per thread", "%lld", (long long)g.registers);
     if (g.static_shared >= 0 && g.dynamic_shared >= 0)
         put(d, "shared memory", "%lld", (long long)(g.static_shared + g.dynamic_shared));
-    if (tptrace_list_occupancy(run, work, &g, &occupancy)) {
+    if (tptrace_cuda_occupancy(&run->members[work->user].process.meta.cuda, work->activity.device,
+                               &g, &occupancy)) {
         put(d, "blocks per SM", "%.6f", occupancy.blocks_per_sm);
         put(d, "warps per SM", "%.6f", occupancy.warps_per_sm);
         put(d, "est. achieved occupancy %", "%.0f", occupancy.percent);

@@ -316,8 +316,10 @@ static void put_notes(const struct reader *r, struct tp_buffer *notes)
     if (!r->files_without_symbols)
         return;
     tp_diag_print(&r->why, why, sizeof(why));
-    tp_buffer_format(notes, "tpreport: %llu files without names of functions, the first: %s\n",
-                     (unsigned long long)r->files_without_symbols, why);
+    tp_buffer_string(notes, "tpreport: ");
+    tp_buffer_count(notes, r->files_without_symbols,
+                    "file{|s} without names of functions, the first: ");
+    tp_buffer_format(notes, "%s\n", why);
 }
 
 int tptrace_memory(const char *path, const struct tp_selection *selection, bool want_symbols,

@@ -356,15 +356,16 @@ static struct tp_stream_name *find_call(struct tptrace_names *names, const struc
 
 const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uint32_t id)
 {
+    const struct tp_stream_name *name =
+        id < names->stream.count ? atomic_load(&names->calls[id]) : NULL;
     struct tp_name text;
 
+    if (name)
+        return name;
     if (id >= names->stream.count || !names->plain[id] || !tp_names_get(names->file, id, &text) ||
         text.kind != TP_NAME_TEXT)
         return id < names->stream.count && names->plain[id] ? names->plain[id]
                                                             : unknown_name(names, id);
-    const struct tp_stream_name *name = atomic_load(&names->calls[id]);
-    if (name)
-        return name;
     pthread_mutex_lock(&names->lock);
     name = find_call(names, &text);
     pthread_mutex_unlock(&names->lock);

@@ -37,7 +37,8 @@ struct tptrace_cuda_totals {
     uint64_t without_launch; /* device work of which neither call nor place is recorded */
     int64_t without_launch_ns;
     uint64_t inner_calls;   /* of the driver, made by the runtime: left out */
-    uint64_t late_calls;    /* came so late that their range was forgotten */
+    uint64_t late_calls;    /* nothing tells which range they were made in */
+    uint64_t by_external;   /* device work whose launch is known by an external id only */
     uint64_t unknown_sizes; /* frees of blocks whose allocation is not recorded */
     bool has_device_work;
     bool has_memory; /* device memory by calls of CUDA */

@@ -333,10 +333,11 @@ static int recover_process(struct recovery *r, struct tp_buffer *out, bool *ret_
         error = remove_rings(r);
     if (error)
         return error;
-    tp_buffer_format(out, "%s: %llu slots of %llu rings", p->dir, (unsigned long long)r->slots,
-                     (unsigned long long)p->totals.rings);
+    tp_buffer_format(out, "%s: ", p->dir);
+    tp_buffer_count(out, r->slots, "slot{|s} of ");
+    tp_buffer_count(out, p->totals.rings, "ring{|s}");
     if (r->fd >= 0)
-        tp_buffer_format(out, " are now %06u.tpt", r->number);
+        tp_buffer_format(out, " %s now %06u.tpt", r->slots == 1 ? "is" : "are", r->number);
     if (unread)
         tp_buffer_string(out, "; a damaged ring stays");
     tp_buffer_char(out, '\n');

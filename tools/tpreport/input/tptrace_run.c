@@ -20,6 +20,7 @@ static void learn_member(struct tptrace_member *member, const struct tptrace_met
     if (meta->boot_id)
         member->boot_hash = tp_name_hash(0, meta->boot_id, strlen(meta->boot_id)) | 1;
     member->uses_cuda = meta->cuda.is_known;
+    member->uses_cupti = tptrace_cuda_is(&meta->cuda, "cupti");
     member->pair_count = meta->pair_count;
     if (meta->pair_count)
         member->first_pair = meta->pairs[0];

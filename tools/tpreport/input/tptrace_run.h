@@ -38,7 +38,8 @@ struct tptrace_member {
     int64_t offset_ns; /* realtime - monotonic, one for all processes of a boot */
     double rate;
     enum tptrace_rate rate_from;
-    bool uses_cuda;                 /* there is a `cuda` line */
+    bool uses_cuda;                 /* there is a `cuda` line ... */
+    bool uses_cupti;                /* ... and it says so */
     bool was_read;                  /* what follows is set */
     struct tptrace_process process; /* after reading: without descriptors and ring slots */
     struct tptrace_open_ranges open;

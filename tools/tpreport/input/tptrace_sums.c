@@ -348,6 +348,11 @@ void tptrace_sums_destroy(struct tptrace_sums *sums)
     free(sums);
 }
 
+void tptrace_sums_set_kernels(struct tptrace_sums *sums, struct tptrace_kernels *kernels)
+{
+    sums->kernels = kernels;
+}
+
 const struct tptrace_consumer *tptrace_sums_consumers(const struct tptrace_sums *sums)
 {
     return sums->consumers;

@@ -59,6 +59,7 @@ struct tptrace_sums {
     struct tptrace_consumer *consumers;
     pthread_mutex_t lock; /* launches, and everything of a process that uses CUDA */
     struct tptrace_launches *launches;
+    struct tptrace_kernels *kernels; /* borrowed: takes work of devices, too; NULL: nobody does */
     struct tp_averages *cuda_memory; /* of this process, by calls of CUDA; NULL none so far */
     struct tp_averages_options options;
     const struct tp_stacks *stacks;

@@ -4,6 +4,7 @@
  * CUDA. */
 #include <errno.h>
 
+#include "input/tptrace_kernels.h"
 #include "input/tptrace_sums.h"
 #include "model/function_event.h"
 
@@ -59,7 +60,7 @@ static int tell_path(void *context, const struct tp_launch_key *key,
 /* ---- records ---- */
 
 static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_source *source,
-                         const uint64_t *record)
+                         const uint64_t *record, uint64_t ticks)
 {
     struct tptrace_launches *launches = w->all->launches;
     struct tptrace_activity activity;
@@ -67,7 +68,7 @@ static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_sou
     tptrace_activity_read(&activity, record, &source->process->cuda_clock, &w->cursor,
                           source->names, &w->made, &source->process->meta.cuda);
     if (activity.kind == TP_EVENT_CUDA_API)
-        return tptrace_launches_call(launches, &activity, &w->sink);
+        return tptrace_launches_call(launches, &activity, ticks, &w->sink);
     if (tptrace_is_device_work(activity.kind)) {
         int error = tptrace_launches_work(launches, &activity);
         if (error)
@@ -78,7 +79,10 @@ static int take_activity(struct tptrace_worker_sums *w, const struct tptrace_sou
     if (!activity.has_time)
         return 0;
     struct tptrace_member_event member = member_of(w, &activity);
-    return tptrace_sums_add(w, &member);
+    int error = tptrace_sums_add(w, &member);
+    if (!error && w->all->kernels)
+        error = tptrace_kernels_take(w->all->kernels, source, &activity);
+    return error;
 }
 
 static int take_memory(struct tptrace_worker_sums *w, const struct tptrace_source *source,
@@ -107,7 +111,12 @@ static int take(void *context, const struct tptrace_source *source, const uint64
     if (kind == TP_EVENT_CUDA_CALL)
         return tptrace_launches_place(w->all->launches, stream, tp_slot_argument(record), &w->sink);
     if (tptrace_is_activity(kind))
-        return take_activity(w, source, record);
+        return take_activity(w, source, record, ticks);
+    if (kind == TP_EVENT_CUDA_NODE)
+        return w->all->kernels ? tptrace_kernels_node(w->all->kernels, source, record, stream) : 0;
+    if (kind == TP_EVENT_CUDA_EXTERNAL)
+        return tptrace_launches_external(w->all->launches, tp_slot_argument(record),
+                                         (uint8_t)record[5], record[4]);
     if (kind == TP_EVENT_MEMORY && !tp_stream_innermost(stream))
         add_memory(&w->own_memory, tp_clock_ns(&source->process->clock, &w->cursor.process, ticks),
                    (int64_t)record[5], 1);
@@ -194,6 +203,9 @@ int tptrace_sums_cuda_finish(struct tptrace_worker_sums *w)
     bool framework = w->process->totals.stream.device_memory != 0;
     struct tptrace_sums *sums = w->all;
     int error = tptrace_launches_finish(sums->launches, w->cuda_totals, &w->sink);
+
+    if (!error && sums->kernels)
+        error = tptrace_kernels_end(sums->kernels);
 
     for (unsigned i = 0; i < sums->count; i++) {
         struct tptrace_worker_sums *other = sums->workers[i];

@@ -138,6 +138,10 @@ int tp_averages_finish(struct tp_averages *averages, struct tp_average **ret_row
 void tp_averages_total(const struct tp_averages *averages, uint32_t key,
                        struct tp_average *ret_row);
 
+/** tp_averages_host_times - what all events of the host took, exact. Return: are there any? */
+bool tp_averages_host_times(const struct tp_averages *averages, int64_t *ret_cpu_ns,
+                            int64_t *ret_self_ns);
+
 /** tp_averages_event_count - events added so far, python functions included */
 uint64_t tp_averages_event_count(const struct tp_averages *averages);
 

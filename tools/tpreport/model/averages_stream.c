@@ -368,6 +368,23 @@ void tp_averages_total(const struct tp_averages *averages, uint32_t key, struct 
             : 0;
 }
 
+bool tp_averages_host_times(const struct tp_averages *averages, int64_t *ret_cpu_ns,
+                            int64_t *ret_self_ns)
+{
+    bool is_there = false;
+
+    *ret_cpu_ns = *ret_self_ns = 0;
+    for (uint32_t i = 0; i < averages->grouping.groups.count; i++) {
+        const struct group *group = &averages->groups[i];
+        if (group->device_type != TP_DEVICE_CPU)
+            continue;
+        add(ret_cpu_ns, group->sums.cpu_total_ns);
+        add(ret_self_ns, group->sums.cpu_self_ns);
+        is_there = true;
+    }
+    return is_there;
+}
+
 uint64_t tp_averages_event_count(const struct tp_averages *averages)
 {
     uint64_t count = 0;

@@ -84,3 +84,21 @@ void tp_buffer_format(struct tp_buffer *buffer, const char *format, ...)
         tp_buffer_bytes(buffer, text,
                         (size_t)size < sizeof(text) ? (size_t)size : sizeof(text) - 1);
 }
+
+void tp_buffer_count(struct tp_buffer *buffer, uint64_t count, const char *text)
+{
+    tp_buffer_format(buffer, "%llu ", (unsigned long long)count);
+    while (*text) {
+        size_t plain = strcspn(text, "{");
+        tp_buffer_bytes(buffer, text, plain);
+        text += plain;
+        if (!*text)
+            return;
+        const char *many = strchr(text, '|'), *end = strchr(text, '}');
+        if (count == 1)
+            tp_buffer_bytes(buffer, text + 1, (size_t)(many - text - 1));
+        else
+            tp_buffer_bytes(buffer, many + 1, (size_t)(end - many - 1));
+        text = end + 1;
+    }
+}

@@ -25,4 +25,8 @@ void tp_buffer_format(struct tp_buffer *buffer, const char *format,
                       ...) /* up to 4 kB; by snprintf */
     __attribute__((format(printf, 2, 3)));
 
+/** tp_buffer_count - a number, a blank, and what there are so many of: of "{one|many}" in @text the
+ * part that fits the number, as in "record{|s} lost: {it|they} found no room" */
+void tp_buffer_count(struct tp_buffer *buffer, uint64_t count, const char *text);
+
 #endif

@@ -110,12 +110,25 @@ static int count_value(struct tp_durations *durations, uint64_t bits, uint64_t c
     return 0;
 }
 
+static void add_whole(struct tp_durations *durations, double value)
+{
+    uint64_t whole = value <= 0x1p32 ? (uint64_t)value : 0;
+
+    if ((double)whole == value) {
+        durations->whole_sum += whole;
+        durations->whole_squares += (unsigned __int128)whole * whole;
+    } else {
+        durations->has_fractions = true;
+    }
+}
+
 int tp_durations_add(struct tp_durations *durations, double value)
 {
     int result = count_value(durations, to_bits(value), 1);
 
     if (result < 0)
         return result;
+    add_whole(durations, value);
     double before = value - durations->mean;
     durations->count++;
     durations->mean += before / (double)durations->count;
@@ -130,6 +143,9 @@ static void merge_moments(struct tp_durations *into, const struct tp_durations *
 
     into->squares += from->squares + apart * apart * (double)into->count * share;
     into->mean += apart * share;
+    into->has_fractions |= from->has_fractions;
+    into->whole_sum += from->whole_sum;
+    into->whole_squares += from->whole_squares;
     into->count += from->count;
 }
 
@@ -195,7 +211,14 @@ int tp_durations_median(const struct tp_durations *durations, double *ret_median
 
 double tp_durations_deviation(const struct tp_durations *durations)
 {
-    if (durations->count < 2)
+    unsigned __int128 count = durations->count;
+    double squares = durations->squares;
+
+    if (count < 2)
         return 0.0;
-    return sqrt(durations->squares / (double)(durations->count - 1));
+    if (!durations->has_fractions && count < UINT32_MAX / 2)
+        squares = (double)(count * durations->whole_squares -
+                           durations->whole_sum * durations->whole_sum) /
+                  (double)count;
+    return sqrt(squares / (double)(count - 1));
 }

@@ -16,6 +16,8 @@ struct tp_durations {
     bool is_rounded; /* there were too many distinct values */
     uint64_t count;
     double mean, squares; /* of all values as given: the mean, the sum of squares around it */
+    bool has_fractions;   /* or values above 2^32; without, these are exact in any order: */
+    unsigned __int128 whole_sum, whole_squares;
 };
 
 void tp_durations_fini(struct tp_durations *durations);

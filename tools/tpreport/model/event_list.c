@@ -101,8 +101,7 @@ int tp_event_list_credit_kernel(struct tp_event_list *list, uint32_t event,
     return 0;
 }
 
-int tp_event_list_append_launch(struct tp_event_list *list, uint32_t kernel, uint32_t geometry,
-                                float occupancy)
+int tp_event_list_append_launch(struct tp_event_list *list, const struct tp_event_launch *launch)
 {
     if (list->launch_count == list->launch_capacity) {
         void *launches = list->launches;
@@ -111,8 +110,8 @@ int tp_event_list_append_launch(struct tp_event_list *list, uint32_t kernel, uin
             return result;
         list->launches = launches;
     }
-    list->launches[list->launch_count++] = (struct tp_event_launch){
-        .event = list->count - 1, .kernel = kernel, .geometry = geometry, .occupancy = occupancy};
+    list->launches[list->launch_count] = *launch;
+    list->launches[list->launch_count++].event = list->count - 1;
     return 0;
 }
 
@@ -130,6 +129,14 @@ const struct tp_event_launch *tp_event_list_launch(const struct tp_event_list *l
     if (!list->launch_count)
         return NULL;
     return bsearch(&key, list->launches, list->launch_count, sizeof(key), compare_launches);
+}
+
+uint32_t tp_event_list_captured_in(const struct tp_event_list *list, uint32_t event)
+{
+    const struct tp_event_launch *launch =
+        list->events[event].device_type == TP_DEVICE_CPU ? NULL : tp_event_list_launch(list, event);
+
+    return launch ? launch->captured_in : TP_STRING_NONE;
 }
 
 uint32_t tp_event_list_next(const struct tp_event_list *list, uint32_t index)

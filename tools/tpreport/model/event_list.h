@@ -24,9 +24,10 @@ enum tp_stacks_wanted {
 /* How a kernel was launched: of the kernel, or of a call that alone tells of it. */
 struct tp_event_launch {
     uint32_t event;
-    uint32_t kernel;   /* string id, of a call; TP_STRING_NONE: the event is the kernel */
-    uint32_t geometry; /* string id of JSON (model/geometry.h) */
-    float occupancy;   /* estimated, percent; below 0: unknown */
+    uint32_t kernel;      /* string id, of a call; TP_STRING_NONE: the event is the kernel */
+    uint32_t geometry;    /* string id of JSON (model/geometry.h) */
+    uint32_t captured_in; /* string id: the range in which a graph's node was captured */
+    float occupancy;      /* estimated, percent; below 0: unknown */
 };
 
 /* Events in list order with the settings they were recorded under. */
@@ -71,14 +72,17 @@ int tp_event_list_append_kernel(struct tp_event_list *list, const struct tp_kern
 int tp_event_list_credit_kernel(struct tp_event_list *list, uint32_t event,
                                 const struct tp_kernel *kernel);
 
-/** tp_event_list_append_launch - how the event appended last was launched. Return: 0, -ENOMEM or
- * -TP_ELIMIT. */
-int tp_event_list_append_launch(struct tp_event_list *list, uint32_t kernel, uint32_t geometry,
-                                float occupancy);
+/** tp_event_list_append_launch - how the event appended last was launched; its number is set.
+ * Return: 0, -ENOMEM or -TP_ELIMIT. */
+int tp_event_list_append_launch(struct tp_event_list *list, const struct tp_event_launch *launch);
 
 /** tp_event_list_launch - how an event was launched; NULL: unknown */
 const struct tp_event_launch *tp_event_list_launch(const struct tp_event_list *list,
                                                    uint32_t event);
+
+/** tp_event_list_captured_in - string id of the range in which the node of a graph was captured
+ * that an event of a device is; TP_STRING_NONE */
+uint32_t tp_event_list_captured_in(const struct tp_event_list *list, uint32_t event);
 
 /** tp_event_list_next - index of the first event at or behind @index that is not folded, or
  * list->count */

@@ -10,10 +10,16 @@
 
 /* ---- rows ---- */
 
+static void row_fini(struct tp_kernel_row *row)
+{
+    tp_durations_fini(&row->durations);
+    free(row->captures);
+}
+
 static void rows_fini(struct tp_kernel_rows *rows)
 {
     for (uint32_t i = 0; i < rows->count; i++)
-        tp_durations_fini(&rows->items[i].durations);
+        row_fini(&rows->items[i]);
     free(rows->items);
     free(rows->by_name);
     *rows = (struct tp_kernel_rows){0};
@@ -99,19 +105,93 @@ static int add_time(struct tp_kernel_rows *rows, uint32_t name, struct tp_number
     return 0;
 }
 
-static void add_geometry(struct tp_kernels *kernels, const struct tp_work *work)
+static struct tp_kernel_row *find_known_row(const struct tp_kernel_rows *rows, uint32_t name)
 {
-    struct tp_kernel_rows *rows = &kernels->classes[TP_CLASS_KERNELS];
+    return rows->by_name && name < rows->name_capacity && rows->by_name[name]
+               ? &rows->items[rows->by_name[name] - 1]
+               : NULL;
+}
+
+/* The row to which a piece of work was added; NULL: it has no time. */
+static struct tp_kernel_row *row_of(const struct tp_kernels *kernels, enum tp_work_class work_class,
+                                    const struct tp_work *work)
+{
+    return tp_number_sign(work->ns[kernels->device_measure]) <= 0
+               ? NULL
+               : find_known_row(&kernels->classes[work_class], work->name);
+}
+
+/* Graphs are launched in the same order again and again. */
+static struct tp_kernel_capture *find_capture(struct tp_kernel_row *row, uint32_t name)
+{
+    for (uint32_t i = 0; i < row->capture_count; i++) {
+        uint32_t at = (row->last_capture + i) % row->capture_count;
+        if (row->captures[at].name != name)
+            continue;
+        row->last_capture = at;
+        return &row->captures[at];
+    }
+    if (row->capture_count == row->capture_capacity) {
+        uint32_t capacity = row->capture_capacity ? row->capture_capacity * 2 : 4;
+        struct tp_kernel_capture *captures = realloc(row->captures, capacity * sizeof(*captures));
+        if (!captures)
+            return NULL;
+        row->captures = captures;
+        row->capture_capacity = capacity;
+    }
+    row->last_capture = row->capture_count++;
+    row->captures[row->last_capture] = (struct tp_kernel_capture){.name = name};
+    return &row->captures[row->last_capture];
+}
+
+static int add_capture(struct tp_kernel_row *row, const struct tp_kernel_capture *from)
+{
+    struct tp_kernel_capture *capture = find_capture(row, from->name);
+
+    if (!capture)
+        return -ENOMEM;
+    capture->calls += from->calls;
+    capture->ns = tp_number_add(capture->ns, from->ns);
+    return 0;
+}
+
+static int note_capture(struct tp_kernels *kernels, struct tp_kernel_row *row,
+                        const struct tp_work *work)
+{
+    struct tp_kernel_capture capture = {
+        .name = work->captured_in, .calls = 1, .ns = work->ns[kernels->device_measure]};
+
+    if (work->captured_in == TP_STRING_NONE)
+        return 0;
+    kernels->has_captures = true;
+    return add_capture(row, &capture);
+}
+
+int tp_kernels_add_capture(struct tp_kernels *kernels, enum tp_work_class work_class, uint32_t name,
+                           const struct tp_kernel_capture *capture)
+{
+    struct tp_kernel_row *row = find_known_row(&kernels->classes[work_class], name);
+
+    if (!row)
+        return 0;
+    kernels->has_captures = true;
+    return add_capture(row, capture);
+}
+
+static void add_geometry(struct tp_kernels *kernels, struct tp_kernel_row *row,
+                         const struct tp_work *work)
+{
     struct tp_number ns = work->ns[kernels->device_measure];
 
-    if (work->geometry == TP_STRING_NONE || !rows->by_name || work->name >= rows->name_capacity ||
-        !rows->by_name[work->name] || tp_number_sign(ns) <= 0)
+    if (work->geometry == TP_STRING_NONE)
         return;
-    struct tp_kernel_row *row = &rows->items[rows->by_name[work->name] - 1];
     kernels->has_geometry = true;
-    if (row->geometry == TP_STRING_NONE)
+    row->geometry_varies |= row->geometry != TP_STRING_NONE && row->geometry != work->geometry;
+    if (row->geometry == TP_STRING_NONE ||
+        (kernels->is_unordered && tp_number_compare(work->start_ns, row->shaped_ns) < 0)) {
         row->geometry = work->geometry;
-    row->geometry_varies |= row->geometry != work->geometry;
+        row->shaped_ns = work->start_ns;
+    }
     if (work->occupancy < 0)
         return;
     row->occupancy_ns += (double)work->occupancy * tp_number_to_double(ns);
@@ -167,6 +247,21 @@ static int take_host(struct tp_kernels *kernels, const struct tp_work *work)
     return result;
 }
 
+/* What a row tells of work of a device besides its times. */
+static int describe(struct tp_kernels *kernels, enum tp_work_class work_class,
+                    const struct tp_work *work)
+{
+    struct tp_kernel_row *row = row_of(kernels, work_class, work);
+
+    if (!row)
+        return 0;
+    if (row->durations.count == 1 || tp_number_compare(work->start_ns, row->first_ns) < 0)
+        row->first_ns = work->start_ns;
+    if (work_class == TP_CLASS_KERNELS)
+        add_geometry(kernels, row, work);
+    return note_capture(kernels, row, work);
+}
+
 static int take(struct tp_work_sink *sink, const struct tp_work *work)
 {
     struct tp_kernels *kernels = (struct tp_kernels *)sink;
@@ -179,12 +274,11 @@ static int take(struct tp_work_sink *sink, const struct tp_work *work)
         result = add_class(kernels, TP_CLASS_KERNELS, work, kernels->device_measure);
         if (!result && work->launched != TP_STRING_NONE)
             result = add_launch(kernels, work);
-        else if (!result)
-            add_geometry(kernels, work);
-        return result;
+        return result ? result : describe(kernels, TP_CLASS_KERNELS, work);
     case TP_WORK_COPY:
         kernels->saw_device = true;
-        return add_class(kernels, TP_CLASS_COPIES, work, kernels->device_measure);
+        result = add_class(kernels, TP_CLASS_COPIES, work, kernels->device_measure);
+        return result ? result : describe(kernels, TP_CLASS_COPIES, work);
     case TP_WORK_WAIT:
         return add_class(kernels, TP_CLASS_WAITS, work, kernels->device_measure);
     case TP_WORK_CALL:
@@ -349,6 +443,11 @@ static int merge_row(struct tp_kernel_row *into, const struct tp_kernel_row *fro
     into->geometry_varies |= from->geometry_varies || into->geometry != from->geometry;
     into->occupancy_ns += from->occupancy_ns;
     into->occupied_ns += from->occupied_ns;
+    for (uint32_t i = 0; i < from->capture_count; i++) {
+        int result = add_capture(into, &from->captures[i]);
+        if (result < 0)
+            return result;
+    }
     return tp_durations_merge(&into->durations, &from->durations);
 }
 
@@ -396,7 +495,7 @@ static int drop_merged(struct tp_kernel_rows *rows, struct tp_strings *strings,
     for (uint32_t i = 0; i < rows->count; i++) {
         struct tp_kernel_row *row = &rows->items[i];
         if (row->name == TP_STRING_NONE) {
-            tp_durations_fini(&row->durations);
+            row_fini(row);
             continue;
         }
         if (!result && row->name_count > 1)
@@ -427,12 +526,30 @@ static int merge_numbered_names(struct tp_kernel_rows *rows, struct tp_strings *
     return result;
 }
 
+/* As they came would depend on how fast they were read. */
+static int compare_beginnings(const void *a, const void *b, void *strings)
+{
+    const struct tp_kernel_row *left = a, *right = b;
+    int order = tp_number_compare(left->first_ns, right->first_ns);
+
+    return order ? order : tp_strings_compare(strings, left->name, right->name);
+}
+
+/* Those of equal time as they came. */
 static int compare_rows(const void *a, const void *b)
 {
     const struct tp_kernel_row *left = a, *right = b;
     int order = tp_number_compare(right->total_ns, left->total_ns);
 
-    return order ? order : left->name < right->name ? -1 : left->name > right->name;
+    return order ? order : left->position < right->position ? -1 : 1;
+}
+
+static int compare_captures(const void *a, const void *b, void *strings)
+{
+    const struct tp_kernel_capture *left = a, *right = b;
+    int order = tp_number_compare(right->ns, left->ns);
+
+    return order ? order : tp_strings_compare(strings, left->name, right->name);
 }
 
 int tp_kernels_finish(struct tp_kernels *kernels, enum tp_work_class work_class,
@@ -443,13 +560,21 @@ int tp_kernels_finish(struct tp_kernels *kernels, enum tp_work_class work_class,
     if (work_class >= TP_CLASSES)
         return 0;
     struct tp_kernel_rows *rows = &kernels->classes[work_class];
+    if (kernels->is_unordered && rows->count)
+        qsort_r(rows->items, rows->count, sizeof(*rows->items), compare_beginnings, strings);
     if (merge_numbered)
         result = merge_numbered_names(rows, strings);
     free(rows->by_name); /* rows move now */
     rows->by_name = NULL;
     rows->name_capacity = 0;
-    for (uint32_t i = 0; !result && i < rows->count; i++)
-        result = tp_durations_median(&rows->items[i].durations, &rows->items[i].median_ns);
+    for (uint32_t i = 0; !result && i < rows->count; i++) {
+        struct tp_kernel_row *row = &rows->items[i];
+        row->position = i;
+        result = tp_durations_median(&row->durations, &row->median_ns);
+        if (row->capture_count)
+            qsort_r(row->captures, row->capture_count, sizeof(*row->captures), compare_captures,
+                    strings);
+    }
     if (!result && rows->count)
         qsort(rows->items, rows->count, sizeof(*rows->items), compare_rows);
     return result;

@@ -30,17 +30,30 @@ enum tp_work_class {
     TP_CLASSES
 };
 
+/* Kernels of graphs by the range in which their nodes were captured. */
+struct tp_kernel_capture {
+    uint32_t name; /* string id */
+    uint64_t calls;
+    struct tp_number ns;
+};
+
 struct tp_kernel_row {
     uint32_t name;       /* string id */
     uint32_t name_count; /* names that were merged into this row */
+    uint32_t position;   /* by tp_kernels_finish: in the order in which rows came */
     struct tp_number total_ns, minimum_ns, maximum_ns;
-    uint64_t launches;             /* without a time */
-    struct tp_durations durations; /* in ns */
-    double median_ns;              /* by tp_kernels_finish */
-    uint32_t geometry;             /* of its launches; TP_STRING_NONE unknown */
-    bool geometry_varies;          /* then it is that of the first */
-    double occupancy_ns;           /* percent times ns, over calls where it is known: ... */
-    double occupied_ns;            /* ... so long they took */
+    uint64_t launches;                  /* without a time */
+    struct tp_durations durations;      /* in ns */
+    double median_ns;                   /* by tp_kernels_finish */
+    uint32_t geometry;                  /* of its launches; TP_STRING_NONE unknown */
+    bool geometry_varies;               /* then it is that of the first */
+    double occupancy_ns;                /* percent times ns, over calls where it is known: ... */
+    double occupied_ns;                 /* ... so long they took */
+    struct tp_kernel_capture *captures; /* by tp_kernels_finish the longest one first */
+    uint32_t capture_count, capture_capacity;
+    uint32_t last_capture;      /* found last */
+    struct tp_number first_ns;  /* when the first call began; with is_unordered ... */
+    struct tp_number shaped_ns; /* ... and the first one with a geometry */
 };
 
 /* Rows of one class by name. */
@@ -66,12 +79,14 @@ struct tp_kernels {
     struct tp_work_sink sink; /* first */
     enum tp_measure
         device_measure; /* what counts as device time; set between init and the first work */
+    bool is_unordered;  /* likewise: work does not come in the order of time */
     struct tp_kernel_rows classes[TP_CLASSES];
     struct tp_number self_cpu_ns, cpu_ns; /* over all host events, whatever their sign */
     bool saw_host;   /* host times are known, even if there are no events with any */
     bool saw_device; /* ... device times */
     bool is_ascend;
     bool has_geometry;              /* of any kernel */
+    bool has_captures;              /* likewise */
     struct tp_kernel_rows launches; /* of kernels without a time: calls alone count */
     struct tp_work_span span;       /* of the present input */
     bool has_elapsed;
@@ -97,6 +112,11 @@ tp_kernel_report_rows(const struct tp_kernel_report *report)
 void tp_kernels_init(struct tp_kernels *kernels);
 void tp_kernels_fini(struct tp_kernels *kernels);
 
+/** tp_kernels_add_capture - calls and their time, which were taken as work, came from a graph that
+ * was captured in a range. Return: 0 or -ENOMEM. */
+int tp_kernels_add_capture(struct tp_kernels *kernels, enum tp_work_class work_class, uint32_t name,
+                           const struct tp_kernel_capture *capture);
+
 /**
  * tp_kernels_end_input - what was taken since the last one came from one input
  * @own: the input's own start and end, where it has them; else they come from the work
@@ -119,7 +139,8 @@ int tp_kernels_choose(const struct tp_kernels *kernels, enum tp_profiler demande
 enum tp_work_class tp_kernels_class(const struct tp_kernels *kernels, enum tp_profiler profiler);
 
 /**
- * tp_kernels_finish - make a class fit for a report: medians, rows by total time, largest first
+ * tp_kernels_finish - make a class fit for a report: medians, rows by total time, largest first,
+ *   those of equal time in the order in which they came first, or began first and by name
  * @merge_numbered: names that differ only in the number at their end become one row, "ZerosLike*"
  * Return: 0 or -ENOMEM.
  */

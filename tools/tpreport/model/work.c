@@ -48,6 +48,15 @@ static bool is_wait(const struct tp_string *name)
     return false;
 }
 
+enum tp_work_kind tp_work_kind_of_device_work(const struct tp_string *name)
+{
+    if (is_wait(name))
+        return TP_WORK_WAIT;
+    if (begins_with(name, "Memcpy") || begins_with(name, "Memset"))
+        return TP_WORK_COPY;
+    return TP_WORK_KERNEL;
+}
+
 enum tp_work_kind tp_work_kind_of_event(const struct tp_event_list *list,
                                         const struct tp_function_event *event)
 {
@@ -55,11 +64,8 @@ enum tp_work_kind tp_work_kind_of_event(const struct tp_event_list *list,
 
     if (event->device_type == TP_DEVICE_CPU)
         return is_call(name) ? TP_WORK_CALL : TP_WORK_OPERATOR;
-    if (event->flags & TP_EVENT_USER_ANNOTATION || is_wait(name))
-        return TP_WORK_WAIT;
-    if (begins_with(name, "Memcpy") || begins_with(name, "Memset"))
-        return TP_WORK_COPY;
-    return TP_WORK_KERNEL;
+    return event->flags & TP_EVENT_USER_ANNOTATION ? TP_WORK_WAIT
+                                                   : tp_work_kind_of_device_work(name);
 }
 
 static void fill_work(const struct tp_event_list *list, const struct tp_function_event *event,
@@ -90,6 +96,7 @@ static void fill_work(const struct tp_event_list *list, const struct tp_function
         ret_work->launched = launch->kernel;
         ret_work->geometry = launch->geometry;
         ret_work->occupancy = launch->occupancy;
+        ret_work->captured_in = launch->captured_in;
     }
 }
 

@@ -50,6 +50,7 @@ struct tp_work {
                           TP_STRING_NONE */
     uint32_t geometry; /* of a launch, as an event's; TP_STRING_NONE unknown */
     float occupancy;   /* percent; with a geometry only, below 0 unknown */
+    uint32_t captured_in; /* the range in which a graph's node was captured; TP_STRING_NONE */
     const struct tp_function_event *event; /* where it is from a list, else NULL */
     const struct tp_work_details *details; /* NULL: nothing special */
 };
@@ -76,6 +77,9 @@ struct tp_work_source {
  */
 enum tp_work_kind tp_work_kind_of_event(const struct tp_event_list *list,
                                         const struct tp_function_event *event);
+
+/** tp_work_kind_of_device_work - what work of a device is by its name */
+enum tp_work_kind tp_work_kind_of_device_work(const struct tp_string *name);
 
 /**
  * tp_work_of_list - events @first to before @end, in list order, into a sink

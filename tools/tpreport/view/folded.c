@@ -72,8 +72,9 @@ int tp_folded_write(const struct tp_report *report, const struct tp_view_options
         lines++;
     }
     if (negative)
-        tp_output_note(output, "%llu paths whose sum is below zero left out, %lld in all",
-                       (unsigned long long)negative, (long long)negative_sum);
+        tp_output_note(output, "%llu path%s whose sum is below zero left out, %lld in all",
+                       (unsigned long long)negative, negative == 1 ? "" : "s",
+                       (long long)negative_sum);
     else if (!result && !lines && report->count)
         tp_output_note(output, "no event has any of that metric, so there are no stacks");
     tp_call_paths_fini(&paths);

@@ -114,10 +114,11 @@ static void put_device(struct gpu_text *t, const struct tp_gpu_device *device)
     tp_buffer_format(&t->out, "%s %d", tp_device_type_name(device->device_type), device->device);
     if (device->node_id != -1)
         tp_buffer_format(&t->out, " of node %d", device->node_id);
-    tp_buffer_format(&t->out, ": %llu kernels, %llu copies, %llu fills on %u stream%s\n",
-                     (unsigned long long)device->kernels, (unsigned long long)device->copies,
-                     (unsigned long long)device->sets, device->streams,
-                     device->streams == 1 ? "" : "s");
+    tp_buffer_string(&t->out, ": ");
+    tp_buffer_count(&t->out, device->kernels, "kernel{|s}, ");
+    tp_buffer_count(&t->out, device->copies, "cop{y|ies}, ");
+    tp_buffer_count(&t->out, device->sets, "fill{|s} on ");
+    tp_buffer_count(&t->out, device->streams, "stream{|s}\n");
     put_part(t, "first to last work", span_ns, 0);
     put_part(t, "busy", device->busy_ns, span_ns);
     put_part(t, "idle", device->idle_ns, span_ns);

@@ -347,6 +347,11 @@ static void put_node(struct json *json, const struct tp_report *report, uint32_t
     put_time(out, "self_device_memory_usage", tp_event_get(event, TP_EVENT_SELF_DEVICE_MEMORY));
     if (event->kernel_count)
         put_kernels(out, report, event);
+    uint32_t captured_in = tp_event_list_captured_in(report->list, index);
+    if (captured_in != TP_STRING_NONE) {
+        put_key(out, "captured_in", false);
+        tp_format_json_string(out, report->strings, captured_in);
+    }
     if (tp_stacks_count(report->stacks, event->stack)) {
         put_key(out, "stack", false);
         put_stack(out, report, event->stack, tp_stacks_count(report->stacks, event->stack));

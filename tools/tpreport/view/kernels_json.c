@@ -96,6 +96,24 @@ static void put_geometry(struct tp_buffer *out, const struct tp_report *report,
                      (long long)g.dynamic_shared, (long long)g.local);
 }
 
+/* Of kernels of graphs. */
+static void put_captures(struct tp_buffer *out, const struct tp_report *report,
+                         const struct tp_kernel_row *row)
+{
+    tp_buffer_string(out, ", \"captured_in\": [");
+    for (uint32_t i = 0; i < row->capture_count; i++) {
+        const struct tp_kernel_capture *capture = &row->captures[i];
+        const struct tp_string *name = tp_strings_get(report->strings, capture->name);
+        tp_buffer_string(out, i ? ", {\"name\": " : "{\"name\": ");
+        tp_json_string(out, name->bytes, name->size);
+        tp_buffer_format(out,
+                         ", \"count\": %llu, \"total_us\": ", (unsigned long long)capture->calls);
+        tp_format_json_number(out, tp_kernel_us(capture->ns));
+        tp_buffer_char(out, '}');
+    }
+    tp_buffer_char(out, ']');
+}
+
 static void put_row(struct tp_buffer *out, const struct tp_report *report,
                     const struct tp_kernel_row *row)
 {
@@ -116,6 +134,8 @@ static void put_row(struct tp_buffer *out, const struct tp_report *report,
                      row->durations.is_rounded ? "false" : "true", row->name_count);
     if (report->kernels->kernels->has_geometry)
         put_geometry(out, report, row);
+    if (report->kernels->kernels->has_captures)
+        put_captures(out, report, row);
     tp_buffer_char(out, '}');
 }
 

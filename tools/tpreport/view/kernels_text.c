@@ -6,7 +6,7 @@
 #include "kernel_columns.h"
 #include "model/geometry.h"
 
-enum { FIXED_WIDTH = 12, EXTRA_WIDTH = 4, DEFAULT_ROWS = 100 };
+enum { FIXED_WIDTH = 12, EXTRA_WIDTH = 4, DEFAULT_ROWS = 100, SHOWN_CAPTURES = 3 };
 
 struct kernels_text {
     const struct tp_report *report;
@@ -127,7 +127,8 @@ static void put_geometry(struct kernels_text *t, const struct tp_kernel_row *row
                      (long long)g.grid[1], (long long)g.grid[2], (long long)g.block[0],
                      (long long)g.block[1], (long long)g.block[2]);
     if (g.registers >= 0)
-        tp_buffer_format(&t->out, ", %lld registers", (long long)g.registers);
+        tp_buffer_format(&t->out, ", %lld register%s", (long long)g.registers,
+                         g.registers == 1 ? "" : "s");
     if (g.static_shared >= 0 && g.dynamic_shared >= 0)
         tp_buffer_format(&t->out, ", %lld + %lld B shared", (long long)g.static_shared,
                          (long long)g.dynamic_shared);
@@ -137,6 +138,26 @@ static void put_geometry(struct kernels_text *t, const struct tp_kernel_row *row
         tp_buffer_format(&t->out, ", estimated occupancy %.1f%%",
                          row->occupancy_ns / row->occupied_ns);
     tp_buffer_char(&t->out, '\n');
+}
+
+/* Below the row of kernels of graphs: the longest ones first. */
+static void put_captures(struct kernels_text *t, const struct tp_kernel_row *row)
+{
+    for (uint32_t i = 0; i < row->capture_count && i < SHOWN_CAPTURES; i++) {
+        const struct tp_kernel_capture *capture = &row->captures[i];
+        tp_buffer_string(&t->out, i ? ", " : "    captured in ");
+        format_name(t, capture->name);
+        tp_buffer_bytes(&t->out, t->cell.bytes, t->cell.size);
+        tp_buffer_reset(&t->cell);
+        tp_buffer_format(&t->out, " (%llu call%s, ", (unsigned long long)capture->calls,
+                         capture->calls == 1 ? "" : "s");
+        tp_format_time(&t->out, tp_kernel_us(capture->ns), t->options->time_unit);
+        tp_buffer_char(&t->out, ')');
+    }
+    if (row->capture_count > SHOWN_CAPTURES)
+        tp_buffer_format(&t->out, ", %u more", row->capture_count - SHOWN_CAPTURES);
+    if (row->capture_count)
+        tp_buffer_char(&t->out, '\n');
 }
 
 static void put_header(struct kernels_text *t)
@@ -162,6 +183,7 @@ static void put_table(struct kernels_text *t)
         put_row(t, &rows->items[i]);
         if (t->options->geometry)
             put_geometry(t, &rows->items[i]);
+        put_captures(t, &rows->items[i]);
     }
     put_rule(t, '-');
     if (count < rows->count)

@@ -251,7 +251,7 @@ static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p
         tp_buffer_format(out, "every allocation, %llu of them\n", (unsigned long long)p->records);
         return;
     }
-    tp_buffer_format(out, "%llu samples, one in ", (unsigned long long)p->records);
+    tp_buffer_count(out, p->records, "sample{|s}, one in ");
     put_bytes(out, (double)p->largest_period);
     tp_buffer_string(out, " on average; all numbers are estimates\n");
 }
@@ -267,11 +267,13 @@ static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
         put_bytes(out, tp_alloc_error95(s->bytes_variance));
         tp_buffer_string(out, " (95 %)");
     }
-    tp_buffer_format(out, " in %.0f allocations, %.0f of them temporary\n", round(s->allocations),
-                     round(s->temporary));
+    tp_buffer_string(out, " in ");
+    tp_buffer_count(out, (uint64_t)round(s->allocations), "allocation{|s}, ");
+    tp_buffer_format(out, "%.0f of them temporary\n", round(s->temporary));
     put_line(out, "freed");
     put_bytes(out, s->freed_bytes);
-    tp_buffer_format(out, " in %.0f frees\n", round(s->frees));
+    tp_buffer_string(out, " in ");
+    tp_buffer_count(out, (uint64_t)round(s->frees), "free{|s}\n");
     put_line(out, "peak");
     put_bytes(out, p->peak_bytes);
     tp_buffer_format(out, " at %.3f s%s\n", (double)p->peak_ns / 1e9,
@@ -279,26 +281,30 @@ static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
                                       : "");
     put_line(out, "live at end");
     put_bytes(out, s->live_bytes);
-    tp_buffer_format(out, " in %.0f blocks\n", round(s->live_blocks));
+    tp_buffer_string(out, " in ");
+    tp_buffer_count(out, (uint64_t)round(s->live_blocks), "block{|s}\n");
+}
+
+static void put_doubt(struct tp_buffer *out, const char *label, uint64_t count, const char *text)
+{
+    tp_buffer_format(out, "%-12s", label);
+    tp_buffer_count(out, count, text);
 }
 
 static void put_doubts(struct tp_buffer *out, const struct tp_alloc_profile *p)
 {
     if (p->unknown_frees)
-        tp_buffer_format(out,
-                         "%-12s%llu of blocks that were allocated before the recording, or "
-                         "whose record is lost; in no sum\n",
-                         "other frees", (unsigned long long)p->unknown_frees);
+        put_doubt(out, "other frees", p->unknown_frees,
+                  "of {a block that was|blocks that were} allocated before the recording, or whose "
+                  "record is lost; in no sum\n");
     if (p->unseen_frees)
-        tp_buffer_format(out,
-                         "%-12s%llu frees are not recorded, seen by their address being "
-                         "allocated again\n",
-                         "lost", (unsigned long long)p->unseen_frees);
+        put_doubt(out, "lost", p->unseen_frees,
+                  "free{ is|s are} not recorded, seen by {its|their} address being allocated "
+                  "again\n");
     if (p->unwatched)
-        tp_buffer_format(out,
-                         "%-12s%llu samples beyond what the agent can watch: allocated, but "
-                         "neither freed nor live here\n",
-                         "not watched", (unsigned long long)p->unwatched);
+        put_doubt(out, "not watched", p->unwatched,
+                  "sample{|s} beyond what the agent can watch: allocated, but neither freed nor "
+                  "live here\n");
 }
 
 int tp_memory_write_text(const struct tp_report *report, const struct tp_view_options *options,

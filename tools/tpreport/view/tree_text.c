@@ -11,7 +11,7 @@ enum { MAX_INDENT = 60, INDENT = 2 };
 /* One line: an event, or all events of one name below one line. */
 struct node {
     struct tp_number sums[TP_MEASURES];
-    uint32_t name;
+    uint32_t name, captured_in; /* the latter of graphs' nodes, else TP_STRING_NONE */
     uint32_t first_child, last_child, next_sibling, parent;
     bool is_async;
 };
@@ -87,13 +87,18 @@ static int find_roots(struct tree_text *t)
 
 /* ---- nodes ---- */
 
-static uint32_t *find_slot(const struct tree_text *t, uint32_t parent, uint32_t name)
+static bool is_same(const struct node *a, const struct node *b)
 {
-    uint64_t hash = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15u;
+    return a->parent == b->parent && a->name == b->name && a->captured_in == b->captured_in;
+}
 
-    for (hash ^= hash >> 32;; hash++) {
+static uint32_t *find_slot(const struct tree_text *t, const struct node *wanted)
+{
+    uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * 0x9e3779b97f4a7c15u;
+
+    for (hash ^= hash >> 32 ^ wanted->captured_in;; hash++) {
         uint32_t *slot = &t->slots[hash & (t->slot_count - 1)];
-        if (!*slot || (t->nodes[*slot - 1].parent == parent && t->nodes[*slot - 1].name == name))
+        if (!*slot || is_same(&t->nodes[*slot - 1], wanted))
             return slot;
     }
 }
@@ -109,12 +114,14 @@ static int grow_slots(struct tree_text *t)
     t->slots = slots;
     t->slot_count = count;
     for (uint32_t i = 0; i < t->node_count; i++)
-        *find_slot(t, t->nodes[i].parent, t->nodes[i].name) = i + 1;
+        *find_slot(t, &t->nodes[i]) = i + 1;
     return 0;
 }
 
-static int append_node(struct tree_text *t, uint32_t parent, uint32_t name, uint32_t *ret_node)
+static int append_node(struct tree_text *t, const struct node *node, uint32_t *ret_node)
 {
+    uint32_t parent = node->parent;
+
     if (t->node_count == t->node_capacity) {
         uint32_t capacity = t->node_capacity ? t->node_capacity * 2 : 256;
         struct node *nodes = realloc(t->nodes, capacity * sizeof(*nodes));
@@ -123,11 +130,7 @@ static int append_node(struct tree_text *t, uint32_t parent, uint32_t name, uint
         t->nodes = nodes;
         t->node_capacity = capacity;
     }
-    t->nodes[t->node_count] = (struct node){.name = name,
-                                            .parent = parent,
-                                            .first_child = NO_NODE,
-                                            .last_child = NO_NODE,
-                                            .next_sibling = NO_NODE};
+    t->nodes[t->node_count] = *node;
     if (parent != NO_NODE) {
         struct node *p = &t->nodes[parent];
         if (p->first_child == NO_NODE)
@@ -140,22 +143,29 @@ static int append_node(struct tree_text *t, uint32_t parent, uint32_t name, uint
     return 0;
 }
 
-static int find_node(struct tree_text *t, uint32_t parent, uint32_t name, uint32_t *ret_node)
+static int find_node(struct tree_text *t, uint32_t parent, uint32_t name, uint32_t captured_in,
+                     uint32_t *ret_node)
 {
+    struct node node = {.name = name,
+                        .captured_in = captured_in,
+                        .parent = parent,
+                        .first_child = NO_NODE,
+                        .last_child = NO_NODE,
+                        .next_sibling = NO_NODE};
     int result = 0;
 
     if (!t->merges)
-        return append_node(t, parent, name, ret_node);
+        return append_node(t, &node, ret_node);
     if (t->node_count * 2 >= t->slot_count)
         result = grow_slots(t);
     if (result < 0)
         return result;
-    uint32_t *slot = find_slot(t, parent, name);
+    uint32_t *slot = find_slot(t, &node);
     if (*slot) {
         *ret_node = *slot - 1;
         return 0;
     }
-    result = append_node(t, parent, name, ret_node);
+    result = append_node(t, &node, ret_node);
     if (!result)
         *slot = *ret_node + 1;
     return result;
@@ -177,7 +187,7 @@ static int find_parent(struct tree_text *t, const struct tp_function_event *even
     if (!(event->flags & TP_EVENT_NO_LAUNCH))
         return 0;
     if (t->unlaunched == NO_NODE)
-        result = find_node(t, NO_NODE, UNLAUNCHED, &t->unlaunched);
+        result = find_node(t, NO_NODE, UNLAUNCHED, TP_STRING_NONE, &t->unlaunched);
     if (!result)
         add_sums(&t->nodes[t->unlaunched], row);
     *ret_parent = t->unlaunched;
@@ -193,7 +203,8 @@ static int add_event(struct tree_text *t, uint32_t index)
     tp_average_of_event(t->report->list, event, &row);
     int result = find_parent(t, event, &row, &parent);
     if (!result)
-        result = find_node(t, parent, event->name, &node);
+        result = find_node(t, parent, event->name,
+                           tp_event_list_captured_in(t->report->list, index), &node);
     if (result < 0)
         return result;
     t->node_of[index] = node;
@@ -311,6 +322,11 @@ static void put_node(struct tree_text *t, const struct node *node, unsigned dept
         tp_buffer_string(&t->line, "(no launch recorded)");
     else
         tp_format_display(&t->line, tp_strings_get(t->report->strings, node->name));
+    if (node->captured_in != TP_STRING_NONE) {
+        tp_buffer_string(&t->line, " (captured in ");
+        tp_format_display(&t->line, tp_strings_get(t->report->strings, node->captured_in));
+        tp_buffer_char(&t->line, ')');
+    }
     if (node->is_async)
         tp_buffer_string(&t->line, " (async)");
     end_line(t);
