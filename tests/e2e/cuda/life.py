@@ -106,8 +106,8 @@ def test_killed_in_a_flush():
         missing = count + 1 - len(p.all("cuda_api"))
         assert "died without an end line; what its rings held was read" in said, said
         assert "those that CUPTI had not handed over are lost" in said, said
-        lost = "1 CUDA call has" if missing == 1 else f"{missing} CUDA calls have"
-        assert f"{lost} no record of CUPTI's" in said, said
+        calls_have = "call has" if missing == 1 else "calls have"
+        assert f"{missing} CUDA {calls_have} no record of CUPTI's" in said, said
         total = f"Self CUDA time total: {len(there[read]) / 100:.3f}ms"
         assert total in table if len(there[read]) > 100 else True, table
     tap.equal((there[0], there[100]), ([], []), "kernels where only calls were read")

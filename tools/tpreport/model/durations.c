@@ -149,6 +149,22 @@ static void merge_moments(struct tp_durations *into, const struct tp_durations *
     into->count += from->count;
 }
 
+int tp_durations_add_many(struct tp_durations *durations, double value, uint64_t count)
+{
+    struct tp_durations many = {.count = count, .mean = value};
+    int result = 0;
+
+    if (!durations->is_rounded) {
+        durations->is_rounded = true;
+        result = rehash(durations, MOST_SLOTS);
+    }
+    if (!result)
+        result = count_value(durations, to_bits(value), count);
+    if (!result && count)
+        merge_moments(durations, &many);
+    return result;
+}
+
 int tp_durations_merge(struct tp_durations *durations, const struct tp_durations *from)
 {
     int result = 0;
