@@ -404,7 +404,7 @@ void tp_drain_here(struct tp_live *live)
     once_a_second(live, tp_os_monotonic_ns());
     tell_early(live);
     write_meta(live);
-    tp_segments_close(live, &live->drain->segments, false);
+    tp_segments_close(live, &live->drain->segments, false, &live->drain->meta);
     atomic_store_explicit(&live->drain_lock, 0, memory_order_release);
 }
 
@@ -554,7 +554,7 @@ static void finish(struct tp_live *live, const char *reason)
     for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++)
         if (atomic_load(&live->rings[i].state) == TP_RING_USED && live->rings[i].track_told)
             tell_track(live, &live->rings[i]);
-    tp_segments_close(live, &d->segments, true);
+    tp_segments_close(live, &d->segments, true, &d->meta);
     tp_recording_close_names(live);
     tp_recording_clock_line(&d->meta);
     tp_sources_report(&d->meta, false);

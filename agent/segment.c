@@ -23,7 +23,7 @@ static void set_limit(struct tp_segments *segments, uint64_t limit)
 
 int tp_segments_init(struct tp_segments *segments, uint64_t max_bytes)
 {
-    segments->fd = -1;
+    segments->fd = segments->summary.fd = -1;
     segments->first = segments->next = 1;
     set_limit(segments, max_bytes);
     segments->index = tp_os_map(TP_SEGMENT_BLOCKS_MAX * sizeof(*segments->index));
@@ -92,7 +92,8 @@ static int begin_segment(struct tp_live *live, struct tp_segments *segments, int
     return 0;
 }
 
-/* First it is said, then it goes: a process that is killed in between has lost nothing untold. */
+/* First it is counted and said, then it goes: a process that is killed in between has lost nothing
+ * untold. */
 static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int dir,
                          struct tp_text *ret_meta)
 {
@@ -100,6 +101,7 @@ static void evict_oldest(struct tp_live *live, struct tp_segments *segments, int
     char path[TP_PATH_MAX + 32];
     struct tp_text text;
 
+    tp_summary_before_eviction(&segments->summary, live, dir, info->number, ret_meta);
     tp_text_format(ret_meta,
                    "{\"t\":\"evict\",\"segment\":%u,\"first_ticks\":%llu,\"last_ticks\":%llu,"
                    "\"blocks\":%u,\"bytes\":%llu,\"reason\":\"%s\"}\n",
@@ -139,7 +141,7 @@ static void write_index(struct tp_live *live, struct tp_segments *segments)
     }
 }
 
-void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool final)
+static void close_segment(struct tp_live *live, struct tp_segments *segments, bool final)
 {
     if (final && segments->next > segments->first && segments->index_count &&
         (segments->fd >= 0 ||
@@ -148,6 +150,13 @@ void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool 
     if (segments->fd >= 0)
         tp_os_close(segments->fd);
     segments->fd = -1;
+}
+
+void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool final,
+                       struct tp_text *ret_meta)
+{
+    close_segment(live, segments, final);
+    tp_summary_close(&segments->summary, live, final, ret_meta);
 }
 
 /* 5 % of the file system where nobody asked for anything else. */
@@ -202,12 +211,25 @@ static int turn_segment(struct tp_live *live, struct tp_segments *segments, int 
     uint64_t need = segments->step > bytes ? segments->step : bytes;
 
     if (segments->next > segments->first)
-        tp_segments_close(live, segments, true);
+        close_segment(live, segments, true);
     while (segments->next > segments->first &&
            ((config->when_big == TP_BIG_KEEP_LAST && segments->total + need > segments->limit) ||
             segments->next - segments->first >= TP_SEGMENTS_MAX))
         evict_oldest(live, segments, dir, ret_meta);
     return begin_segment(live, segments, dir);
+}
+
+/*
+ * The oldest segment goes when the current one is full: by then it has been read, twice as fast as
+ * the other one grows.
+ */
+static void read_ahead(struct tp_live *live, struct tp_segments *segments, int dir, size_t bytes)
+{
+    uint64_t then = segments->total + segments->step - segments->bytes;
+
+    if (tp_agent.config.when_big == TP_BIG_KEEP_LAST && segments->next - segments->first >= 2 &&
+        segments->bytes < segments->step && then + segments->step > segments->limit)
+        tp_summary_ahead(&segments->summary, live, dir, segments->first, 2 * bytes);
 }
 
 static int append(struct tp_live *live, struct tp_segments *segments, int dir, const void *block,
@@ -271,6 +293,7 @@ int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int d
         segments->error = 0;
         tp_loss_set(live, TP_LOSS_ERROR, 0);
         note_block(segments, block, bytes);
+        read_ahead(live, segments, dir, bytes);
     } else if (error != -TP_EFULL) {
         segments->error = error;
         tp_loss_set(live, TP_LOSS_ERROR, (uint64_t)-error);

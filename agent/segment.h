@@ -9,6 +9,7 @@
 
 #include "agent.h"
 #include "base/text.h"
+#include "summary.h"
 #include "trace/file.h"
 
 #define TP_SEGMENTS_MAX 4096u
@@ -37,6 +38,7 @@ struct tp_segments {
     struct tp_index_entry *index; /* of the current segment: TP_SEGMENT_BLOCKS_MAX */
     char *index_buffer;
     size_t index_buffer_size;
+    struct tp_summary_state summary; /* of those that are gone */
     struct tp_segment_info infos[TP_SEGMENTS_MAX];
 };
 
@@ -55,7 +57,9 @@ int tp_segments_init(struct tp_segments *segments, uint64_t max_bytes);
 int tp_segments_append(struct tp_live *live, struct tp_segments *segments, int dir,
                        const void *block, size_t bytes, struct tp_text *ret_meta);
 
-/** tp_segments_close - @final: write index and trailer first; else only give the descriptor back */
-void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool final);
+/** tp_segments_close - @final: write index and trailer first, and what of the running summary could
+ * not be written; else only give the descriptors back */
+void tp_segments_close(struct tp_live *live, struct tp_segments *segments, bool final,
+                       struct tp_text *ret_meta);
 
 #endif

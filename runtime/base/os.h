@@ -42,6 +42,8 @@ int tp_os_allocate(int fd, uint64_t offset, uint64_t size);
  * @size, or what was written before an error when > 0, else -errno. */
 int64_t tp_os_write(int fd, const void *bytes, size_t size);
 int64_t tp_os_read(int fd, void *bytes, size_t size);
+/** tp_os_read_at - from @offset. Return: as tp_os_read. */
+int64_t tp_os_read_at(int fd, void *bytes, size_t size, uint64_t offset);
 int64_t tp_os_seek_end(int fd);
 
 /** tp_os_read_file - up to @size - 1 bytes of a small file, terminated. Return: bytes, or -errno.

@@ -173,12 +173,15 @@ int64_t tp_os_write(int fd, const void *bytes, size_t size)
     return (int64_t)done;
 }
 
-int64_t tp_os_read(int fd, void *bytes, size_t size)
+/* @offset: below 0 where the file stands. */
+static int64_t read_all(int fd, void *bytes, size_t size, int64_t offset)
 {
     size_t done = 0;
 
     while (done < size) {
-        long n = CALL(SYS_read, fd, (char *)bytes + done, size - done);
+        char *to = (char *)bytes + done;
+        long n = offset < 0 ? CALL(SYS_read, fd, to, size - done)
+                            : CALL(SYS_pread64, fd, to, size - done, offset + (int64_t)done);
         if (n == -EINTR)
             continue;
         if (n < 0)
@@ -188,6 +191,16 @@ int64_t tp_os_read(int fd, void *bytes, size_t size)
         done += (size_t)n;
     }
     return (int64_t)done;
+}
+
+int64_t tp_os_read(int fd, void *bytes, size_t size)
+{
+    return read_all(fd, bytes, size, -1);
+}
+
+int64_t tp_os_read_at(int fd, void *bytes, size_t size, uint64_t offset)
+{
+    return read_all(fd, bytes, size, (int64_t)offset);
 }
 
 int64_t tp_os_seek_end(int fd)

@@ -115,6 +115,19 @@ struct tp_block_decoder;
 struct tp_block_decoder *tp_block_decoder_create(void);
 void tp_block_decoder_destroy(struct tp_block_decoder *decoder);
 
+/** tp_block_decoder_size - bytes of workspace of a decoder for the blocks of an encoder of @slots
+ * slots */
+size_t tp_block_decoder_size(uint32_t slots);
+
+/**
+ * tp_block_decoder_init - make a decoder in @workspace (16-byte aligned, tp_block_decoder_size
+ * bytes)
+ *
+ * Nothing is allocated, then or later: a larger block is -ENOMEM. Not for tp_block_decoder_destroy.
+ * Return: the decoder (the workspace's start), or NULL when @size is too small.
+ */
+struct tp_block_decoder *tp_block_decoder_init(void *workspace, size_t size, uint32_t slots);
+
 /**
  * tp_block_decode - check and decode one events block
  * @bytes: the block's first byte, @size bytes left in the file, @offset: where that is

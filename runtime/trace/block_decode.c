@@ -2,11 +2,9 @@
 #include "trace/block.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <zstd.h>
-
+#include "trace/block_decoder.h"
 #include "trace/block_header.h"
 #include "trace/column_decode.h"
 #include "trace/wire.h"
@@ -17,27 +15,6 @@
  * records' words. Every count is held against the header's slots, and a group or column may come
  * once only, so that the work is bounded by the block's size and its slots.
  */
-
-struct fields {
-    const struct tp_field_info *first;
-    uint32_t count;
-};
-
-struct tp_block_decoder {
-    ZSTD_DCtx *zstd;
-    uint8_t *payload;
-    size_t payload_room;
-    uint64_t *slots, *open;
-    size_t slots_room, open_room;
-    uint64_t *values;                /* of one column */
-    uint64_t *common[TP_SLOT_WORDS]; /* words of each record's first slot */
-    uint8_t *kinds;                  /* of each record */
-    uint32_t *at;                    /* first word of each record */
-    uint32_t *selected;              /* the same for those of one kind */
-    size_t records_room;
-    struct fields fields[TP_EVENT_KIND_END];
-    uint8_t kind_slots[256]; /* 0: unknown */
-};
 
 #define SPARE_WORDS 8 /* behind the last slot: records are laid out two slots at a time */
 
@@ -63,56 +40,78 @@ struct column {
 
 #define FIELDS_MAX 16 /* columns of one kind; checked when the decoder is made */
 
-struct tp_block_decoder *tp_block_decoder_create(void)
+void tp_block_decoder_prepare(struct tp_block_decoder *decoder)
 {
-    struct tp_block_decoder *decoder = calloc(1, sizeof(*decoder));
-
-    if (!decoder)
-        return NULL;
-    decoder->zstd = ZSTD_createDCtx();
-    if (!decoder->zstd) {
-        free(decoder);
-        return NULL;
-    }
     for (unsigned i = tp_field_count; i-- > 0;) {
-        struct fields *fields = &decoder->fields[tp_fields[i].kind];
+        struct tp_decoder_fields *fields = &decoder->fields[tp_fields[i].kind];
         fields->first = &tp_fields[i];
         if (fields->count < FIELDS_MAX)
             fields->count++;
     }
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
         decoder->kind_slots[kind] = (uint8_t)tp_kind_slots(kind);
-    return decoder;
 }
 
-void tp_block_decoder_destroy(struct tp_block_decoder *decoder)
+/* Where the parts of a decoder in a workspace are; base NULL: only how much they take. */
+struct parts {
+    uint8_t *base;
+    size_t used;
+};
+
+static void *take_part(struct parts *parts, size_t size)
 {
-    if (!decoder)
-        return;
-    ZSTD_freeDCtx(decoder->zstd);
-    free(decoder->payload);
-    free(decoder->slots);
-    free(decoder->open);
-    free(decoder->values);
+    void *part = parts->base ? parts->base + parts->used : NULL;
+
+    parts->used += (size + 15) & ~(size_t)15;
+    return part;
+}
+
+/* @decoder: set where there is a base, else only room for what is not used. */
+static void lay_parts(struct parts *parts, struct tp_block_decoder *decoder, uint32_t slots)
+{
+    size_t open_bytes = TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES,
+           slot_bytes = (size_t)slots * TP_SLOT_BYTES;
+    uint32_t records = slots > TP_BLOCK_OPEN_MAX ? slots : TP_BLOCK_OPEN_MAX;
+
+    take_part(parts, sizeof(*decoder));
+    decoder->payload_room = 2 * (slot_bytes + open_bytes); /* more than columns ever take */
+    decoder->payload = take_part(parts, decoder->payload_room);
+    decoder->slots_room = slots;
+    decoder->slots = take_part(parts, slot_bytes + SPARE_WORDS * sizeof(uint64_t));
+    decoder->open_room = TP_BLOCK_OPEN_MAX;
+    decoder->open = take_part(parts, open_bytes + SPARE_WORDS * sizeof(uint64_t));
+    decoder->records_room = records;
+    decoder->values = take_part(parts, records * sizeof(uint64_t));
     for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
-        free(decoder->common[word]);
-    free(decoder->at);
-    free(decoder->kinds);
-    free(decoder->selected);
-    free(decoder);
+        decoder->common[word] = take_part(parts, records * sizeof(uint64_t));
+    decoder->kinds = take_part(parts, records);
+    decoder->at = take_part(parts, records * sizeof(uint32_t));
+    decoder->selected = take_part(parts, (records + 1) * sizeof(uint32_t));
 }
 
-/* Makes *array hold at least @bytes; its contents are not kept. */
-static bool grow(void *array, size_t bytes)
+size_t tp_block_decoder_size(uint32_t slots)
 {
-    void *old, *fresh = malloc(bytes);
+    struct tp_block_decoder unused;
+    struct parts parts = {0};
 
-    if (!fresh)
-        return false;
-    memcpy(&old, array, sizeof(old));
-    free(old);
-    memcpy(array, &fresh, sizeof(fresh));
-    return true;
+    lay_parts(&parts, &unused, slots);
+    return parts.used + ZSTD_estimateDCtxSize();
+}
+
+struct tp_block_decoder *tp_block_decoder_init(void *workspace, size_t size, uint32_t slots)
+{
+    struct tp_block_decoder *decoder = workspace;
+    struct parts parts = {.base = workspace};
+
+    if (size < tp_block_decoder_size(slots))
+        return NULL;
+    memset(decoder, 0, sizeof(*decoder));
+    lay_parts(&parts, decoder, slots);
+    decoder->zstd = ZSTD_initStaticDCtx(parts.base + parts.used, size - parts.used);
+    if (!decoder->zstd)
+        return NULL;
+    tp_block_decoder_prepare(decoder);
+    return decoder;
 }
 
 static size_t round_up(size_t count)
@@ -124,10 +123,13 @@ static size_t round_up(size_t count)
     return size;
 }
 
-static int make_room_slots(uint64_t **slots, size_t *room, size_t need)
+static int make_room_slots(bool (*grow)(void *array, size_t bytes), uint64_t **slots, size_t *room,
+                           size_t need)
 {
     if (need <= *room && *slots)
         return 0;
+    if (!grow)
+        return -ENOMEM;
     *room = 0;
     size_t size = round_up(need);
     if (!grow(slots, size * TP_SLOT_BYTES + SPARE_WORDS * sizeof(uint64_t)))
@@ -140,14 +142,17 @@ static int make_room_records(struct tp_block_decoder *decoder, size_t need)
 {
     if (need <= decoder->records_room)
         return 0;
+    if (!decoder->grow)
+        return -ENOMEM;
     decoder->records_room = 0;
     size_t size = round_up(need);
     for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
-        if (!grow(&decoder->common[word], size * sizeof(uint64_t)))
+        if (!decoder->grow(&decoder->common[word], size * sizeof(uint64_t)))
             return -ENOMEM;
-    if (!grow(&decoder->values, size * sizeof(uint64_t)) || !grow(&decoder->kinds, size) ||
-        !grow(&decoder->at, size * sizeof(uint32_t)) ||
-        !grow(&decoder->selected, (size + 1) * sizeof(uint32_t)))
+    if (!decoder->grow(&decoder->values, size * sizeof(uint64_t)) ||
+        !decoder->grow(&decoder->kinds, size) ||
+        !decoder->grow(&decoder->at, size * sizeof(uint32_t)) ||
+        !decoder->grow(&decoder->selected, (size + 1) * sizeof(uint32_t)))
         return -ENOMEM;
     decoder->records_room = size;
     return 0;
@@ -208,7 +213,8 @@ static int put_column(struct tp_block_decoder *decoder, const struct section *se
 static int find_columns(const struct tp_block_decoder *decoder, struct tp_wire_in *payload,
                         unsigned kind, struct column columns[FIELDS_MAX], const struct place *place)
 {
-    const struct fields *fields = kind < TP_EVENT_KIND_END ? &decoder->fields[kind] : NULL;
+    const struct tp_decoder_fields *fields =
+        kind < TP_EVENT_KIND_END ? &decoder->fields[kind] : NULL;
     uint8_t count, id, encoding;
 
     if (!tp_wire_get_u8(payload, &count))
@@ -300,7 +306,7 @@ static const char *merge_column(struct tp_block_decoder *decoder, const struct t
 static int merge_columns(struct tp_block_decoder *decoder, const struct column columns[FIELDS_MAX],
                          uint32_t count, const struct place *place)
 {
-    const struct fields *fields = &decoder->fields[TP_EVENT_ALL];
+    const struct tp_decoder_fields *fields = &decoder->fields[TP_EVENT_ALL];
     bool used[TP_SLOT_WORDS] = {false};
 
     for (unsigned i = 1; i < fields->count; i++) { /* the kinds, 0, are read */
@@ -372,7 +378,7 @@ static int put_columns(struct tp_block_decoder *decoder, const struct section *s
                        unsigned kind, const struct column columns[FIELDS_MAX], uint32_t count,
                        const struct place *place)
 {
-    const struct fields *fields = &decoder->fields[kind];
+    const struct tp_decoder_fields *fields = &decoder->fields[kind];
     int error = 0;
 
     for (unsigned i = 0; i < fields->count && count && !error; i++)
@@ -461,8 +467,8 @@ static int get_sections(struct tp_block_decoder *decoder, struct tp_block *block
     struct section open = {.slots_max = TP_BLOCK_OPEN_MAX};
     struct section main = {.slots_max = block->header.slots};
 
-    if (make_room_slots(&decoder->open, &decoder->open_room, TP_BLOCK_OPEN_MAX) ||
-        make_room_slots(&decoder->slots, &decoder->slots_room, block->header.slots))
+    if (make_room_slots(decoder->grow, &decoder->open, &decoder->open_room, TP_BLOCK_OPEN_MAX) ||
+        make_room_slots(decoder->grow, &decoder->slots, &decoder->slots_room, block->header.slots))
         return -ENOMEM;
     open.slots = decoder->open;
     main.slots = decoder->slots;
@@ -496,8 +502,10 @@ static int unpack(struct tp_block_decoder *decoder, const struct tp_block_header
         return 0;
     }
     if (size > decoder->payload_room || !decoder->payload) {
+        if (!decoder->grow)
+            return -ENOMEM;
         decoder->payload_room = 0;
-        if (!grow(&decoder->payload, round_up(size)))
+        if (!decoder->grow(&decoder->payload, round_up(size)))
             return -ENOMEM;
         decoder->payload_room = round_up(size);
     }

@@ -73,36 +73,6 @@ static void close_file(FILE *file)
         die("close");
 }
 
-static void write_schema(FILE *file)
-{
-    fprintf(file, "{\"t\":\"schema\",\"kinds\":[");
-    for (unsigned kind = 0; kind < TP_EVENT_KIND_END; kind++) {
-        static const char *const roles[] = {"none", "begin", "end", "point", "lost"};
-        static const char *const classes[TP_CLASS_END] = {"none", "op",  "nvtx",
-                                                          "itt",  "api", "cuda"};
-        const struct tp_kind_info *info = &tp_kinds[kind];
-        const char *between = "";
-        fprintf(file,
-                "%s{\"id\":%u,\"name\":\"%s\",\"slots\":%u,\"role\":\"%s\",\"class\":\"%s\","
-                "\"columns\":[",
-                kind ? "," : "", kind, kind ? info->name : "all", info->slots, roles[info->role],
-                classes[info->class_]);
-        for (unsigned i = 0; i < tp_field_count; i++) {
-            const struct tp_field_info *field = &tp_fields[i];
-            if (field->kind != kind)
-                continue;
-            fprintf(file,
-                    "%s{\"id\":%u,\"name\":\"%s\",\"word\":%u,\"shift\":%u,\"bits\":%u,\"unit\":\"%"
-                    "s\"}",
-                    between, field->column, field->name, field->word, field->shift, field->bits,
-                    field->unit);
-            between = ",";
-        }
-        fprintf(file, "]}");
-    }
-    fprintf(file, "]}\n");
-}
-
 static void write_meta(const struct maker *maker)
 {
     FILE *file = create(maker->dir, "meta.jsonl");
@@ -114,7 +84,7 @@ static void write_meta(const struct maker *maker)
     fprintf(file, "\",\"host\":\"host\",\"pid\":4711,\"ppid\":1,\"start_ns\":1700000000000000000,"
                   "\"exe\":\"/bin/true\","
                   "\"clock\":\"tsc\",\"ticks_per_second\":2500000000}\n");
-    write_schema(file);
+    records_write_schema(file);
     fprintf(file, "{\"t\":\"clock\",\"ticks\":1000000,\"monotonic_ns\":400000,\"raw_ns\":400000,"
                   "\"realtime_ns\":1700000000000000000,\"width\":50}\n");
     fprintf(file,

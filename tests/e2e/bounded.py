@@ -141,6 +141,8 @@ def kept(when_big):
             assert process["evicted_slots"] and not process["missing_slots"], process
             tap.equal(done.returncode, 0, done.stdout)
             assert b"slots evicted by the size limit (TPAGENT_MAX_SIZE)" in done.stdout
+            rows = json.loads(tpreport("--format", "json", out).stdout)["rows"]
+            tap.equal(sum(row["count"] for row in rows), 2 * 3000000, "ranges of the whole run")
         else:
             assert process["dropped_records"] and not process["evicted_slots"], process
             tap.equal(done.returncode, 3, done.stdout)

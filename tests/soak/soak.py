@@ -137,8 +137,11 @@ def soak(top):
     killed = 0
     for job in jobs:
         job.start(until)
-    while time.monotonic() < until - 3:
-        time.sleep(draw.uniform(0.5, max(1.0, SECONDS / 30)))
+    while True:
+        rest = draw.uniform(0.5, max(1.0, SECONDS / 30))
+        if time.monotonic() + rest > until - 10:  # what is killed would end by itself
+            break
+        time.sleep(rest)
         job = draw.choice(jobs[PROCESSES // 2 :])  # the others live to the end
         job.end(kill=True)
         killed += 1

@@ -95,3 +95,33 @@ uint64_t records_kinds(int role)
             kinds |= UINT64_C(1) << kind;
     return kinds;
 }
+
+void records_write_schema(FILE *file)
+{
+    fprintf(file, "{\"t\":\"schema\",\"kinds\":[");
+    for (unsigned kind = 0; kind < TP_EVENT_KIND_END; kind++) {
+        static const char *const roles[] = {"none", "begin", "end", "point", "lost"};
+        static const char *const classes[TP_CLASS_END] = {"none", "op",  "nvtx",
+                                                          "itt",  "api", "cuda"};
+        const struct tp_kind_info *info = &tp_kinds[kind];
+        const char *between = "";
+        fprintf(file,
+                "%s{\"id\":%u,\"name\":\"%s\",\"slots\":%u,\"role\":\"%s\",\"class\":\"%s\","
+                "\"columns\":[",
+                kind ? "," : "", kind, kind ? info->name : "all", info->slots, roles[info->role],
+                classes[info->class_]);
+        for (unsigned i = 0; i < tp_field_count; i++) {
+            const struct tp_field_info *field = &tp_fields[i];
+            if (field->kind != kind)
+                continue;
+            fprintf(file,
+                    "%s{\"id\":%u,\"name\":\"%s\",\"word\":%u,\"shift\":%u,\"bits\":%u,\"unit\":\"%"
+                    "s\"}",
+                    between, field->column, field->name, field->word, field->shift, field->bits,
+                    field->unit);
+            between = ",";
+        }
+        fprintf(file, "]}");
+    }
+    fprintf(file, "]}\n");
+}

@@ -6,6 +6,7 @@
  * everywhere. */
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "event/event.h"
 
@@ -48,5 +49,8 @@ uint32_t records_mix(struct random *random, uint64_t *slots, uint32_t room, uint
 
 /* Bit k for every kind of the table, or for those of @role. */
 uint64_t records_kinds(int role);
+
+/* The schema line of meta.jsonl, as an agent writes it. */
+void records_write_schema(FILE *file);
 
 #endif

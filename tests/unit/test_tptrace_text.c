@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/name_text.h"
 #include "input/tptrace_text.h"
 
 struct nvtx_case {
@@ -44,9 +45,9 @@ static const struct nvtx_case nvtx_cases[] = {
 START_TEST(suffixes_are_taken_off_only_when_they_match)
 {
     const struct nvtx_case *c = &nvtx_cases[_i];
-    struct tptrace_nvtx_text split;
+    struct tp_nvtx_text split;
 
-    bool any = tptrace_split_nvtx(c->text, strlen(c->text), &split);
+    bool any = tp_nvtx_split(c->text, strlen(c->text), &split);
     ck_assert_msg(any == (c->name != NULL), "%s", c->text);
     if (!any)
         return;

@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: MIT
- * kill_at N PROGRAM...: run a program and kill it (SIGKILL) before its system call number N is
- * made. Exit status: 0 it was killed, 1 it ended before (its own status is lost), 2 anything else.
+ * kill_at N[:CALL] PROGRAM...: run a program and kill it (SIGKILL) before its system call number N
+ * is made; of those of the kernel's number CALL alone, where that is given. Exit status: 0 it was
+ * killed, 1 it ended before (its own status is lost), 2 anything else.
  */
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static int is_wanted(pid_t child, long call)
+{
+    struct user_regs_struct registers;
+
+    return call < 0 ||
+           (!ptrace(PTRACE_GETREGS, child, NULL, &registers) && (long)registers.orig_rax == call);
+}
 
 int main(int argc, char **argv)
 {
     long left = argc > 2 ? atol(argv[1]) : 0;
+    const char *colon = argc > 2 ? strchr(argv[1], ':') : NULL;
+    long call = colon ? atol(colon + 1) : -1;
     int status;
 
     if (left < 1)
@@ -35,7 +48,7 @@ int main(int argc, char **argv)
         }
         if (!WIFSTOPPED(status))
             return 1;
-        if (entering && !--left)
+        if (entering && is_wanted(child, call) && !--left)
             break;
     }
     kill(child, SIGKILL);

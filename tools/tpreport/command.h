@@ -26,6 +26,7 @@ struct tp_run {
     struct tp_buffer recording;     /* what inputs say of themselves, as JSON; empty: nothing */
     uint64_t event_count;           /* that were read */
     bool is_partial;                /* exit status 3 */
+    struct tp_summed_sink *summed;  /* of the kernels command; NULL: it takes no sums */
     enum tp_measure device_measure; /* of the kernels command: what its device time is */
 };
 

@@ -66,6 +66,7 @@ int tp_kernels_check(struct tp_run *run, struct tp_diag *diag)
 static int read_list(struct tp_run *run, struct tp_input *input, struct tp_work_sink *sink,
                      struct tp_diag *diag)
 {
+    run->list.summed = run->summed;
     int result = input->kind->read_list(input, &run->list, diag);
 
     if (!result)
@@ -217,9 +218,11 @@ static int report_sums(struct tp_run *run, struct tp_diag *diag)
 
     tp_kernels_init(&kernels);
     kernels.device_measure = run->device_measure;
+    run->summed = &kernels.summed;
     int result = sum_inputs(run, &kernels, diag);
     if (!result)
         result = write_sums(run, &kernels, diag);
+    run->summed = NULL;
     tp_kernels_fini(&kernels);
     return result;
 }

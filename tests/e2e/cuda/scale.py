@@ -16,14 +16,14 @@ COPIES = COUNT // 1000
 KERNEL_US, COPY_US = 10, 1.062
 
 
-def record(out, **variables):
+def record(out, count=COUNT, **variables):
     begin = time.monotonic()
-    command = [program("cuda_calls"), "millions", str(COUNT)]
+    command = [program("cuda_calls"), "millions", str(count)]
     done = tap.run(command, recorded.environment(out, **variables), timeout=400)
     tap.equal((done.returncode, done.stderr), (0, b""), "status and stderr")
     memory = [int(line) for line in done.stdout.split()]
     (recording,) = glob.glob(os.path.join(out, "tpagent-*"))
-    print(f"# {COUNT / (time.monotonic() - begin):.0f} launches a second, KiB {memory}")
+    print(f"# {count / (time.monotonic() - begin):.0f} launches a second, KiB {memory}")
     return recording, memory
 
 
@@ -95,6 +95,35 @@ def test_whole():
         is_flat(memory)
 
 
+def kernels_report(recording):
+    done = tap.run(
+        [tap.TPREPORT, "kernels", "--format", "json", recording], tap.clean_environment()
+    )
+    assert done.returncode in (0, 3), done
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}, done.stderr.decode()
+
+
+def test_evicted():
+    """A quarter of them, most of which is evicted: work of the device is there as sums."""
+    with tap.folder() as out:
+        recording, _ = record(out, COUNT // 4, TPAGENT_WHEN_FULL="wait", TPAGENT_MAX_SIZE="1m")
+        rows, process = report(recording)
+        assert process["evicted_slots"] > process["records"], process
+        kernels, device_us = rows["scale(float*, float)"]
+        tap.equal(
+            (kernels, device_us), (COUNT // 4, COUNT // 4 * KERNEL_US), "kernels and their time"
+        )
+        count, device_us = rows["Memcpy HtoD (Pageable -> Device)"]
+        tap.equal(count, COPIES // 4, "copies")
+        assert abs(device_us - COPIES // 4 * COPY_US) < 1e-6 * device_us + 1, device_us
+        table, head = kernels_report(recording)
+        row = table["scale(float*, float)"]
+        tap.equal((row["count"], row["total_us"]), (COUNT // 4, COUNT // 4 * KERNEL_US), "kernels")
+        assert abs(row["minimum_us"] - KERNEL_US) < 0.01 > abs(row["maximum_us"] - KERNEL_US), row
+        assert abs(row["median_us"] - KERNEL_US) < 0.01 * KERNEL_US, row
+        assert "known in sums only (running summary)" in head, head
+
+
 def test_buffers_run_out():
     with tap.folder() as out:
         small = {"TPAGENT_CUDA_BUFFERS": "2m", "SIMCUDA_RECORDS_PER_BUFFER": 1000}
@@ -118,6 +147,7 @@ def main():
     t = tap.Tap()
     t.check(f"{COUNT} launches: all of them, their time, the bytes copied", test_whole)
     t.check(f"{COUNT} launches, buffers run out: counted, the rest is right", test_buffers_run_out)
+    t.check(f"{COUNT // 4} launches, evicted: the device's work is that of all", test_evicted)
     t.end()
 
 

@@ -33,6 +33,7 @@ struct tp_selection {
     const char *thread;            /* NULL: all; a tid in decimal, or a thread's name */
     struct tp_instant from, to;
     enum tp_by by;
+    bool kept_only; /* nothing of what is known in sums only, of events that are gone */
 };
 
 /** tp_selects_in_process - does it leave out a part of a process's events? */

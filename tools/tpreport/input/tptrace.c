@@ -217,6 +217,7 @@ static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
                                       .trouble_limit = TROUBLES_KEPT};
     struct tptrace_consumer consumers[64] = {{0}};
 
+    tptrace_list_want_summed(lists[0], events->summed);
     for (unsigned i = 0; i < count; i++)
         tptrace_list_consumer(lists[i], &consumers[i]);
     int error = tptrace_run_read(run, &how, events->strings, consumers, diag);

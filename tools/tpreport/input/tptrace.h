@@ -63,6 +63,9 @@ void tptrace_list_destroy(struct tptrace_list *list);
  * list */
 void tptrace_list_consumer(struct tptrace_list *list, struct tptrace_consumer *consumer);
 
+/** tptrace_list_want_summed - before it becomes a consumer: @summed takes work that was evicted */
+void tptrace_list_want_summed(struct tptrace_list *list, struct tp_summed_sink *summed);
+
 /** tptrace_list_add - move all that @from has behind what @into has. Return: 0 or -ENOMEM. */
 int tptrace_list_add(struct tptrace_list *into, struct tptrace_list *from);
 

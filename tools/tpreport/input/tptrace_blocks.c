@@ -112,8 +112,12 @@ static int scan_segment(struct tptrace_blocks *blocks)
     struct tptrace_segment *segment = &p->segments[blocks->segment];
     bool last = blocks->segment + 1 == p->segment_count;
     struct tp_diag diag;
-    int fd = tptrace_segment_open(p, segment, &diag);
 
+    if (segment->number < blocks->first_segment) {
+        p->totals.disk_bytes += segment->size;
+        return 0;
+    }
+    int fd = tptrace_segment_open(p, segment, &diag);
     if (fd == -ENOENT)
         return 0; /* evicted since we listed it */
     int error = fd < 0 ? fd : scan_open(blocks, fd, &diag);
@@ -161,6 +165,12 @@ static void order_threads(struct tptrace_blocks *blocks)
 
 /* ---- joined ---- */
 
+/* What was before a track's first slots was deleted to stay under a limit. */
+static bool may_begin_late(const struct tptrace_process *p)
+{
+    return tptrace_process_evicted(p) || p->summary.is_used;
+}
+
 /* Slots that came when the recording might not grow any more: in no block, and told as dropped. */
 static uint64_t count_discarded(const struct tptrace_process *p)
 {
@@ -184,8 +194,7 @@ static void note_gap(struct tptrace_blocks *blocks, struct tptrace_track *track,
     p->totals.memory_slots += in_memory;
     if (from)
         track->gap_in_memory += in_memory;
-    if (!blocks->verify || in_memory == slots || (!from && tptrace_process_evicted(p)) ||
-        count_discarded(p))
+    if (!blocks->verify || in_memory == slots || (!from && may_begin_late(p)) || count_discarded(p))
         return;
     tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
                  "track %u: slots %llu to %llu are missing", track->number,
@@ -233,7 +242,7 @@ static void count_missing(struct tptrace_blocks *blocks, struct tptrace_track *t
     }
     uint64_t first_gap =
         join->first_gap - tptrace_losses_in_memory(&p->losses, track, 0, join->first_gap);
-    if (tptrace_process_evicted(p))
+    if (may_begin_late(p))
         totals->evicted_slots += first_gap;
     else
         totals->missing_slots += first_gap;

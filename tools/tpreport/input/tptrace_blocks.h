@@ -10,6 +10,7 @@
 struct tptrace_blocks {
     struct tptrace_process *process;
     bool verify;                 /* gaps are troubles, each with its place */
+    uint32_t first_segment;      /* those before it are in the running summary */
     size_t segment;              /* to be scanned next */
     struct tptrace_pieces found; /* blocks of the last one */
     size_t found_at;

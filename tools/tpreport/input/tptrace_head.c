@@ -235,6 +235,71 @@ static bool evicted_for_space(const struct tptrace_meta *meta)
     return false;
 }
 
+/* What the reader of a report must know of events that are gone. */
+static void put_use(struct tp_buffer *out, const struct tptrace_process *p)
+{
+    unsigned long long ranges = p->summary.file.totals.ranges;
+
+    if (p->summary.is_used && p->summary.work_only)
+        tp_buffer_format(out,
+                         ": their device work is known in sums only (running summary), and %llu "
+                         "ranges are not shown here",
+                         ranges);
+    else if (p->summary.is_used)
+        tp_buffer_format(out, ": %llu ranges are known in sums only (running summary)", ranges);
+    else if (p->summary.is_there)
+        tp_buffer_format(out, ": %llu ranges that are not shown here", ranges);
+}
+
+static void evicted_line(struct head *head, const struct tptrace_member *member)
+{
+    const struct tptrace_process *p = &member->process;
+
+    uint64_t slots = p->totals.evicted_slots; /* of tracks that something is left of */
+
+    if (p->summary.is_there && p->summary.file.totals.slots > slots)
+        slots = p->summary.file.totals.slots;
+    if (!slots || !begin_member(head, member))
+        return;
+    tp_buffer_count(head->out, slots, "slot{|s} evicted ");
+    tp_buffer_string(head->out, evicted_for_space(&p->meta)
+                                    ? "to leave space on the disk (TPAGENT_MIN_FREE)"
+                                    : "by the size limit (TPAGENT_MAX_SIZE)");
+    put_use(head->out, p);
+    end(head);
+}
+
+/* What is in no total although the totals are of the whole run, and what is in another row. */
+static void summary_lines(struct head *head, const struct tptrace_member *member)
+{
+    const struct tp_summary_totals *t = &member->process.summary.file.totals;
+
+    if (!member->process.summary.is_used)
+        return;
+    count_line(
+        head, member, t->missing_segments + tptrace_process_uncounted(&member->process),
+        "evicted segment{|s} {is|are} in no total: the running summary does not have {it|them}");
+    count_line(head, member, t->missing_blocks, "evicted block{|s} {is|are} in no total");
+    count_line(
+        head, member, t->missing_ranges + t->too_deep,
+        "evicted range{|s} {is|are} in no total: {it|they} found no room in the running summary");
+    count_line(head, member, t->missing_records,
+               "evicted record{|s} of CUDA calls and device memory {is|are} in no row");
+    if (!member->process.summary.work_only && tptrace_summary_has_work(&member->process.summary) &&
+        begin_member(head, member)) {
+        tp_buffer_string(head->out, "evicted device work is in rows of its own alone: device times "
+                                    "of ranges are of what was kept, and CUDA calls of what was "
+                                    "evicted count as their ranges' own time");
+        end(head);
+    }
+    count_line(head, member, t->without_sketch,
+               "evicted range{|s} or piece{|s} of work {is|are} in no sketch: medians take the "
+               "mean");
+    count_line(
+        head, member, t->crowded,
+        "evicted range{|s} {is|are} in the row (too many names): the running summary has no more");
+}
+
 static void loss_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_totals *t = &member->process.totals;
@@ -242,10 +307,8 @@ static void loss_lines(struct head *head, const struct tptrace_member *member)
     count_line(head, member, t->lost_records, "record{|s} lost: {it|they} found no room");
     drop_lines(head, member);
     untold_lines(head, member);
-    count_line(head, member, t->evicted_slots,
-               evicted_for_space(&member->process.meta)
-                   ? "slot{|s} evicted to leave space on the disk (TPAGENT_MIN_FREE)"
-                   : "slot{|s} evicted by the size limit (TPAGENT_MAX_SIZE)");
+    evicted_line(head, member);
+    summary_lines(head, member);
     count_line(head, member, t->missing_slots, "slot{|s} missing");
     count_line(head, member, t->damaged_blocks, "damaged block{|s} left out");
     count_line(head, member, t->damaged_bytes, "damaged byte{|s} passed over");
@@ -579,6 +642,31 @@ static void put_totals(struct tp_buffer *out, const struct tptrace_member *membe
     put_count(out, "names_missing", (uint64_t)member->names_damaged + member->names_unknown);
 }
 
+static void put_summary(struct tp_buffer *out, const struct tptrace_process *p)
+{
+    const struct tp_summary_totals *t = &p->summary.file.totals;
+
+    if (!p->summary.is_there)
+        return;
+    tp_buffer_format(out, ", \"summary\": {\"used\": %s, \"first_segment_not_counted\": %u",
+                     p->summary.is_used ? "true" : "false", t->first_segment);
+    put_count(out, "segments", t->segments);
+    put_count(out, "blocks", t->blocks);
+    put_count(out, "slots", t->slots);
+    put_count(out, "ranges", t->ranges);
+    put_count(out, "folded", t->folded);
+    put_count(out, "rows", p->summary.row_count);
+    put_count(out, "open_ranges", p->summary.open_count);
+    put_count(out, "ranges_in_too_many_names", t->crowded);
+    put_count(out, "missing_segments", t->missing_segments + tptrace_process_uncounted(p));
+    put_count(out, "missing_blocks", t->missing_blocks);
+    put_count(out, "missing_slots", t->missing_slots);
+    put_count(out, "missing_ranges", t->missing_ranges + t->too_deep);
+    put_count(out, "records_in_no_row", t->missing_records);
+    put_count(out, "in_no_sketch", t->without_sketch);
+    tp_buffer_char(out, '}');
+}
+
 static void put_open(struct tp_buffer *out, const struct tptrace_member *member,
                      const struct tp_strings *strings)
 {
@@ -778,6 +866,7 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
         put_text(out, "state", tptrace_state_name(member->process.state));
         put_text(out, "end_reason", meta->end_reason);
         put_totals(out, member);
+        put_summary(out, &member->process);
         put_open(out, member, strings);
         if (meta->capture_plan) {
             tp_buffer_string(out, ", \"capture\": ");

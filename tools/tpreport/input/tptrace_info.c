@@ -208,6 +208,23 @@ static void put_files(struct tp_buffer *out, const struct tptrace_member *member
     tp_buffer_count(out, member->name_count, "name{|s}\n");
 }
 
+static void put_evicted(struct tp_buffer *out, const struct tptrace_summary *summary)
+{
+    const struct tp_summary_totals *t = &summary->file.totals;
+
+    if (!summary->is_there)
+        return;
+    put_label(out, "  evicted");
+    tp_buffer_format(out,
+                     "%llu segments, %llu blocks, %llu slots; their %llu ranges as %u rows in a "
+                     "running summary of ",
+                     (unsigned long long)t->segments, (unsigned long long)t->blocks,
+                     (unsigned long long)t->slots, (unsigned long long)t->ranges,
+                     summary->row_count);
+    put_size(out, summary->bytes);
+    tp_buffer_char(out, '\n');
+}
+
 static void put_member(struct tp_buffer *out, const struct tptrace_member *member)
 {
     const struct tptrace_meta *meta = &member->process.meta;
@@ -231,6 +248,7 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
     put_cuda(out, &meta->cuda);
     put_records(out, &member->process.totals);
     put_files(out, member);
+    put_evicted(out, &member->process.summary);
 }
 
 static void put_text(struct tp_buffer *out, const struct tptrace_run *run,

@@ -139,7 +139,13 @@ void tptrace_list_consumer(struct tptrace_list *list, struct tptrace_consumer *c
                                           .range = list_range,
                                           .async = list_async,
                                           .cuda = tptrace_list_cuda_take,
+                                          .evicted = list->summed ? tptrace_list_evicted : NULL,
                                           .end_process = list_details};
+}
+
+void tptrace_list_want_summed(struct tptrace_list *list, struct tp_summed_sink *summed)
+{
+    list->summed = summed;
 }
 
 int tptrace_list_add(struct tptrace_list *into, struct tptrace_list *from)

@@ -91,7 +91,11 @@ struct tptrace_list {
     size_t works_detailed;
     struct tptrace_cuda_cursor cursor;
     struct tptrace_activity_names made; /* of names */
+    struct tp_summed_sink *summed;      /* borrowed; NULL: nobody wants them */
 };
+
+/** tptrace_list_evicted - a consumer's: device work of the running summary goes to list->summed */
+int tptrace_list_evicted(void *context, const struct tptrace_source *source);
 
 /** tptrace_items_find - index of the range with a number on a track among items sorted by these;
  * TPTRACE_NO_ITEM for none */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/name_text.h"
 #include "event/names.h"
 #include "input/tptrace_file.h"
 #include "input/tptrace_text.h"
@@ -53,29 +54,6 @@ struct tptrace_names {
         unknown_count; /* all that were asked for; those that should have a name */
 };
 
-static const char *const filtered_names[] = {
-    "[memory]",
-    "[OutOfMemory]",
-    "profiler::_record_function_enter",
-    "profiler::_record_function_enter_new",
-    "profiler::_record_function_exit",
-    "aten::is_leaf",
-    "aten::output_nr",
-    "aten::_version",
-    "tensorplay::is_leaf",
-    "tensorplay::output_nr",
-    "tensorplay::_version",
-};
-
-bool tptrace_name_is_filtered(const char *text, size_t size)
-{
-    for (size_t i = 0; i < sizeof(filtered_names) / sizeof(filtered_names[0]); i++) {
-        if (strlen(filtered_names[i]) == size && !memcmp(filtered_names[i], text, size))
-            return true;
-    }
-    return false;
-}
-
 /* ---- one name ---- */
 
 static struct tp_stream_name *new_name(struct tptrace_names *names)
@@ -107,7 +85,7 @@ static int set_text(struct tptrace_names *names, struct tp_stream_name *name, co
     if (!error && size >= sizeof(numbered) - 1 && !memcmp(text, numbered, sizeof(numbered) - 1))
         error = tp_strings_put(names->strings, step, sizeof(step) - 1, &name->name);
     name->step = size == sizeof(step) - 1 && !memcmp(text, step, size);
-    name->filtered = tptrace_name_is_filtered(text, size);
+    name->filtered = tp_name_is_filtered(text, size);
     return error;
 }
 
@@ -127,9 +105,9 @@ static struct tp_name split_at_nul(struct tp_name *name)
 
 static int put_nvtx_form(struct tptrace_names *names, uint32_t id, const struct tp_name *text)
 {
-    struct tptrace_nvtx_text split;
+    struct tp_nvtx_text split;
 
-    if (!tptrace_split_nvtx(text->bytes, text->size, &split))
+    if (!tp_nvtx_split(text->bytes, text->size, &split))
         return 0;
     struct tp_stream_name *name = new_name(names);
     if (!name)
@@ -378,6 +356,13 @@ const struct tp_stream_name *tptrace_names_call(struct tptrace_names *names, uin
 const struct tp_stream_name *tptrace_names_plain(const struct tptrace_names *names, uint32_t id)
 {
     const struct tp_stream_name *name = id < names->stream.count ? names->plain[id] : NULL;
+
+    return name ? name : names->stream.unknown(names->stream.context, id);
+}
+
+const struct tp_stream_name *tptrace_names_nvtx(const struct tptrace_names *names, uint32_t id)
+{
+    const struct tp_stream_name *name = id < names->stream.count ? names->nvtx[id] : NULL;
 
     return name ? name : names->stream.unknown(names->stream.context, id);
 }

@@ -38,6 +38,9 @@ uint32_t tptrace_names_shapes(const struct tptrace_names *names, uint32_t id);
 /** tptrace_names_plain - what name @id means; never NULL, stays put. Any thread. */
 const struct tp_stream_name *tptrace_names_plain(const struct tptrace_names *names, uint32_t id);
 
+/** tptrace_names_nvtx - likewise, of an NVTX range */
+const struct tp_stream_name *tptrace_names_nvtx(const struct tptrace_names *names, uint32_t id);
+
 /**
  * tptrace_names_call - likewise, as the name of a CUDA call: without CUPTI's version of it
  * tptrace_names_text - a name for something that bears none in the recording; few of them
@@ -74,8 +77,5 @@ uint64_t tptrace_names_bytes(const struct tptrace_names *names);
 
 /** tptrace_names_unknown - ids that were asked for and not there */
 uint32_t tptrace_names_unknown(const struct tptrace_names *names);
-
-/** tptrace_name_is_filtered - does the reference make no event of this name? */
-bool tptrace_name_is_filtered(const char *text, size_t size);
 
 #endif

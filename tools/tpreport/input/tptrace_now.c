@@ -103,6 +103,8 @@ static int read_stack(struct now *now, const struct tptrace_track *track)
     tptrace_open_clear(now->stack);
     for (size_t i = 0; track->ordinal < now->tracks && i < now->tail_counts[track->ordinal]; i++) {
         const struct tptrace_piece *piece = &now->tails[track->ordinal][i];
+        if (!i && piece->segment == TPTRACE_RING)
+            tptrace_open_evicted(now->stack, p, track->number, piece->first_slot);
         if (piece->segment != TPTRACE_RING)
             error = tptrace_open_read(now->stack, p, piece, &now->block);
         else

@@ -76,6 +76,24 @@ int tptrace_open_read(struct tptrace_open_stack *stack, struct tptrace_process *
     return 0;
 }
 
+void tptrace_open_evicted(struct tptrace_open_stack *stack, const struct tptrace_process *process,
+                          uint32_t track, uint64_t slot)
+{
+    const struct tp_summary *summary = &process->summary.file;
+
+    for (uint32_t i = 0; i < summary->track_count; i++) {
+        const struct tp_summary_track *told = &summary->tracks[i];
+        if (told->track != track || told->next_slot != slot)
+            continue;
+        tptrace_open_clear(stack);
+        for (uint32_t f = 0; f < told->frame_count; f++) {
+            const uint64_t *record = summary->frames[told->first_frame + f].record;
+            tptrace_open_replay(stack, record, tp_kind_slots(tp_slot_kind(record)));
+        }
+        return;
+    }
+}
+
 uint32_t tptrace_open_slots(const struct tptrace_open_stack *stack, uint64_t *ret)
 {
     uint32_t used = 0;

@@ -36,6 +36,11 @@ void tptrace_open_replay(struct tptrace_open_stack *stack, const uint64_t *slots
 int tptrace_open_read(struct tptrace_open_stack *stack, struct tptrace_process *process,
                       const struct tptrace_piece *piece, struct tptrace_open_block *block);
 
+/** tptrace_open_evicted - what was open at slot @slot of a track, if all before it was evicted and
+ * the running summary knows; else the stack is as it is */
+void tptrace_open_evicted(struct tptrace_open_stack *stack, const struct tptrace_process *process,
+                          uint32_t track, uint64_t slot);
+
 /** tptrace_open_slots - the records one behind the other; @ret has room for TP_BLOCK_OPEN_MAX
  * slots. Return: slots. */
 uint32_t tptrace_open_slots(const struct tptrace_open_stack *stack, uint64_t *ret);

@@ -265,6 +265,16 @@ static int compare_segments(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
+/* 0: it is none. */
+static uint32_t segment_number(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+
+    return digits < 6 || digits > 9 || strcmp(name + digits, ".tpt") != 0
+               ? 0
+               : (uint32_t)strtoul(name, NULL, 10);
+}
+
 static int list_segments(struct tptrace_process *p)
 {
     size_t capacity = 0;
@@ -275,8 +285,8 @@ static int list_segments(struct tptrace_process *p)
     if (!stream)
         return -errno;
     while (!error && (entry = readdir(stream))) {
-        size_t digits = strspn(entry->d_name, "0123456789");
-        if (digits < 6 || digits > 9 || strcmp(entry->d_name + digits, ".tpt"))
+        uint32_t number = segment_number(entry->d_name);
+        if (!number)
             continue;
         if (p->segment_count == capacity) {
             capacity = capacity ? capacity * 2 : 16;
@@ -287,8 +297,7 @@ static int list_segments(struct tptrace_process *p)
             }
             p->segments = grown;
         }
-        p->segments[p->segment_count++] = (struct tptrace_segment){
-            .number = (uint32_t)strtoul(entry->d_name, NULL, 10), .fd = -1};
+        p->segments[p->segment_count++] = (struct tptrace_segment){.number = number, .fd = -1};
     }
     closedir(stream);
     if (p->segment_count > 1)
@@ -311,6 +320,47 @@ static void open_segments(struct tptrace_process *p)
         else if (fd >= 0)
             close(fd);
     }
+}
+
+/* Of those in its directory, 0 none. */
+static uint32_t newest_segment(const struct tptrace_process *p)
+{
+    DIR *stream = opendir(p->dir);
+    struct dirent *entry;
+    uint32_t newest = 0;
+
+    while (stream && (entry = readdir(stream))) {
+        uint32_t number = segment_number(entry->d_name);
+        newest = number > newest ? number : newest;
+    }
+    if (stream)
+        closedir(stream);
+    return newest;
+}
+
+/*
+ * After the segments are open: what is evicted meanwhile is in them still, and in a later summary.
+ * But what rings held must not be in it as well, so the newest segment that there was before they
+ * were read must still be there.
+ */
+static int read_summary(struct tptrace_process *p, uint32_t newest_before)
+{
+    struct tp_diag diag;
+    int error =
+        tptrace_summary_open(&p->summary, p->dir, p->meta.has_uuid ? p->meta.uuid : NULL, &diag);
+
+    p->totals.disk_bytes += p->summary.bytes;
+    if (error == -ENOMEM)
+        return error;
+    if (!error && (!newest_before || p->summary.file.totals.first_segment <= newest_before))
+        return 0;
+    if (!error)
+        tp_diag_fail(&diag, -EAGAIN, TP_DIAG_NO_OFFSET,
+                     "segments were evicted faster than they were read; read again");
+    p->summary.is_there = false;
+    p->totals.unreadable_files++;
+    tptrace_trouble(p, &diag, error ? NULL : TP_SUMMARY_FILE);
+    return 0;
 }
 
 int64_t tptrace_process_read_piece(struct tptrace_process *process,
@@ -446,6 +496,7 @@ static int64_t now_ns(void)
 static int open_parts(struct tptrace_process *p, const char *meta_path)
 {
     p->state = find_state(&p->meta);
+    uint32_t newest = p->state == TPTRACE_RUNNING ? newest_segment(p) : 0;
     p->read_ns = now_ns();
     int error = read_rings(p);
     if (!error)
@@ -455,6 +506,9 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
     if (error)
         return error;
     open_segments(p);
+    error = read_summary(p, newest);
+    if (error)
+        return error;
     if (p->state != TPTRACE_ENDED)
         error = read_meta_again(p, meta_path);
     for (size_t i = 0; i < p->meta.drop_count; i++) {
@@ -506,6 +560,7 @@ void tptrace_process_close(struct tptrace_process *process)
     tptrace_cuda_clock_fini(&process->cuda_clock);
     tp_clock_fini(&process->clock);
     free(process->dir);
+    tptrace_summary_close(&process->summary);
     free(process->ring_folder);
     free(process->segments);
     tptrace_tracks_fini(&process->tracks);
@@ -515,6 +570,29 @@ void tptrace_process_close(struct tptrace_process *process)
     *process = (struct tptrace_process){0};
 }
 
+uint32_t tptrace_process_uncounted(const struct tptrace_process *process)
+{
+    uint32_t behind = process->summary.file.totals.first_segment, most = 0;
+
+    for (size_t i = 0; i < process->meta.eviction_count; i++)
+        if (process->meta.evictions[i].segment > most)
+            most = process->meta.evictions[i].segment;
+    if (process->losses.counts[TP_LOSS_EVICTED] > most &&
+        process->losses.counts[TP_LOSS_EVICTED] < UINT32_MAX)
+        most = (uint32_t)process->losses.counts[TP_LOSS_EVICTED];
+    return process->summary.is_there && most >= behind ? most - behind + 1 : 0;
+}
+
+/* A report that counts the running summary says that it is of all. */
+static bool summary_was_cut(const struct tptrace_process *process)
+{
+    const struct tp_summary_totals *t = &process->summary.file.totals;
+
+    return process->summary.is_used &&
+           (t->missing_segments || t->missing_blocks || t->missing_slots || t->missing_ranges ||
+            t->too_deep || tptrace_process_uncounted(process));
+}
+
 bool tptrace_process_was_cut(const struct tptrace_process *process)
 {
     const struct tptrace_totals *t = &process->totals;
@@ -522,7 +600,7 @@ bool tptrace_process_was_cut(const struct tptrace_process *process)
 
     if (cuda->dropped || cuda->no_room || cuda->invalid || cuda->unknown || cuda->buffers ||
         cuda->missing || cuda->no_time || t->cuda.without_time ||
-        tptrace_calls_without_record(process))
+        tptrace_calls_without_record(process) || summary_was_cut(process))
         return true;
     return process->troubles.count || t->missing_slots || t->memory_slots ||
            process->losses.counts[TP_LOSS_LINES] || t->damaged_blocks || t->damaged_slots ||

@@ -13,6 +13,7 @@
 #include "input/tptrace_cuda.h"
 #include "input/tptrace_losses.h"
 #include "input/tptrace_meta.h"
+#include "input/tptrace_summary.h"
 #include "input/tptrace_tracks.h"
 #include "model/stream.h"
 
@@ -79,7 +80,8 @@ struct tptrace_process {
     struct tptrace_segment *segments;
     size_t segment_count;
     struct tptrace_tracks tracks;
-    uint64_t *ring_slots; /* what is left in rings, one ring behind the other */
+    struct tptrace_summary summary; /* of segments that are gone */
+    uint64_t *ring_slots;           /* what is left in rings, one ring behind the other */
     uint64_t ring_slot_count;
     uint64_t last_ticks; /* of all records read so far */
     struct tp_clock clock;
@@ -144,6 +146,10 @@ unsigned tptrace_memory_source(const struct tptrace_process *process);
 /** tptrace_segment_path - "DIR/000001.tpt" into TPTRACE_PATH_MAX bytes */
 void tptrace_segment_path(char *path, const struct tptrace_process *process,
                           const struct tptrace_segment *segment);
+
+/** tptrace_process_uncounted - segments that were evicted and that the running summary, which is
+ * there, does not count */
+uint32_t tptrace_process_uncounted(const struct tptrace_process *process);
 
 /** tptrace_process_evicted - whether it has thrown segments away to stay within its limits */
 static inline bool tptrace_process_evicted(const struct tptrace_process *process)

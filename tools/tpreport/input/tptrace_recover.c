@@ -64,6 +64,8 @@ static int find_open(struct recovery *r, const struct tptrace_piece *piece)
     if (r->open_track == piece->track && r->next_slot == piece->first_slot)
         return 0;
     tptrace_open_clear(r->open);
+    if (!before->slots)
+        tptrace_open_evicted(r->open, r->process, piece->track->number, piece->first_slot);
     if (!before->slots || before->first_slot + before->slots != piece->first_slot)
         return 0;
     return tptrace_open_read(r->open, r->process, before, &r->block);
@@ -78,6 +80,8 @@ static uint32_t next_number(const struct tptrace_process *p)
     for (size_t i = 0; i < p->meta.eviction_count; i++)
         if (p->meta.evictions[i].segment > last)
             last = p->meta.evictions[i].segment;
+    if (p->summary.is_there && p->summary.file.totals.first_segment > last + 1)
+        last = p->summary.file.totals.first_segment - 1;
     uint64_t evicted = p->losses.counts[TP_LOSS_EVICTED];
     return (evicted > last && evicted < UINT32_MAX ? (uint32_t)evicted : last) + 1;
 }

@@ -361,6 +361,7 @@ static void release(struct tptrace_process *process)
             close(process->segments[i].fd);
         process->segments[i].fd = -1;
     }
+    tptrace_summary_release(&process->summary);
     free(process->ring_slots);
     free(process->meta.pairs);
     free(process->meta.cuda.pairs);
@@ -403,6 +404,7 @@ static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
         .first_ordinal = first_ordinal,
         .user = (uint64_t)(member - run->members),
         .workers = tptrace_run_workers(options),
+        .kept_only = options->selection && options->selection->kept_only,
         .in_time = options->in_time,
         .verify = options->verify,
     };

@@ -851,6 +851,99 @@ static int run_workers(struct run *run)
     return started ? run->error : -ENOMEM;
 }
 
+/* ---- what was evicted ---- */
+
+/* Lists show no range that is gone, nor what began there. */
+static bool is_of_ranges(const struct tptrace_stream_options *options)
+{
+    return options->fold || options->verify;
+}
+
+/* Sums tell nothing of a selection within a process, and they are of ranges that were folded. */
+static bool wants_summary(const struct run *run)
+{
+    const struct tptrace_stream_options *options = run->options;
+
+    return run->process->summary.is_there && run->consumers[0].evicted &&
+           (is_of_ranges(options) || tptrace_summary_has_work(&run->process->summary)) &&
+           !options->window_count && !options->thread && !options->kept_only;
+}
+
+static int fail_track(struct run *run, uint32_t number)
+{
+    struct tp_diag diag;
+
+    tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET, "track %u is there twice, or is none",
+                 number);
+    run->process->totals.unreadable_files++;
+    tptrace_trouble(run->process, &diag, TP_SUMMARY_FILE);
+    return 0;
+}
+
+/* Ranges that were open in what was evicted go on in what is left. */
+static int begin_track(struct run *run, const struct tp_summary_track *told)
+{
+    struct tptrace_process *p = run->process;
+    struct tptrace_track *track;
+
+    int error = tptrace_process_find_track(p, told->track, &track);
+    if (error == -TP_ELIMIT || (!error && track->reading))
+        return fail_track(run, told->track);
+    if (error)
+        return error;
+    track->join.next = track->join.first_gap = told->next_slot;
+    struct tptrace_piece piece = {.track = track, .first_ticks = told->ticks};
+    struct tptrace_reading *r = find_reading(run, &piece);
+    return r ? tptrace_summary_adopt(&p->summary, told, &p->clock, &r->stream) : -ENOMEM;
+}
+
+static int begin_half(struct run *run, const struct tp_summary_half *told)
+{
+    struct tptrace_process *p = run->process;
+    struct tptrace_async_half half, other;
+    struct tptrace_track *track;
+    size_t cursor = 0;
+
+    int error = tptrace_process_find_track(p, told->track, &track);
+    if (error)
+        return error == -TP_ELIMIT ? fail_track(run, told->track) : error;
+    half = (struct tptrace_async_half){
+        .id = told->record[4],
+        .is_end = tp_slot_kind(told->record) == TP_EVENT_ASYNC_END,
+        .ns = tp_clock_ns(&p->clock, &cursor, told->ticks),
+        .tid = track->tid,
+        .ordinal = track->ordinal,
+    };
+    memcpy(half.record, told->record, sizeof(half.record));
+    error = tptrace_async_match(&run->async, &half, &other);
+    return error < 0 && error != -TP_ELIMIT ? error : 0;
+}
+
+static int begin_evicted(struct run *run)
+{
+    struct tptrace_process *p = run->process;
+    const struct tp_summary *summary = &p->summary.file;
+    struct tptrace_source source = {.process = p,
+                                    .names = run->names,
+                                    .ordinal = run->options->first_ordinal,
+                                    .user = run->options->user,
+                                    .options = run->options,
+                                    .cuda_totals = &p->totals.cuda};
+    int error = 0;
+
+    run->blocks.first_segment = summary->totals.first_segment;
+    if (summary->totals.last_ticks > p->last_ticks)
+        p->last_ticks = summary->totals.last_ticks;
+    p->totals.stream.device_memory += summary->totals.device_memory;
+    p->totals.cuda.has_device_work |= tptrace_summary_has_work(&p->summary);
+    p->summary.work_only = !is_of_ranges(run->options);
+    for (uint32_t i = 0; i < summary->track_count && !p->summary.work_only && !error; i++)
+        error = begin_track(run, &summary->tracks[i]);
+    for (uint32_t i = 0; i < summary->half_count && !p->summary.work_only && !error; i++)
+        error = begin_half(run, &summary->halves[i]);
+    return error ? error : run->consumers[0].evicted(run->consumers[0].context, &source);
+}
+
 int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names *names,
                            const struct tptrace_stream_options *options,
                            const struct tptrace_consumer *consumers,
@@ -866,7 +959,10 @@ int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.turn, NULL);
     tptrace_blocks_begin(&run.blocks, process, options->verify);
-    int error = options->in_time ? run_in_time(&run) : run_workers(&run);
+    process->summary.is_used = wants_summary(&run);
+    int error = process->summary.is_used ? begin_evicted(&run) : 0;
+    if (!error)
+        error = options->in_time ? run_in_time(&run) : run_workers(&run);
     if (!error)
         error = finish_tracks(&run);
     if (!error)

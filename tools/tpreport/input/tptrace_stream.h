@@ -24,6 +24,7 @@ struct tptrace_stream_options {
     uint64_t first_ordinal; /* of the process's first track */
     uint64_t user;
     unsigned workers; /* at least 1 */
+    bool kept_only;   /* nothing of what was evicted */
     bool in_time;     /* all tracks' records in the order of time, by one worker */
     bool verify; /* what blocks say of themselves against what is in them: differences are troubles
                   */
@@ -84,6 +85,9 @@ struct tptrace_consumer {
     int (*end_track)(void *context, const struct tptrace_source *source,
                      const struct tp_stream *stream);
     const struct tptrace_watcher *watcher;
+    /* what segments came to that are gone, of which the stream tells no more; by the first
+     * worker's, before all else. NULL: it is not wanted, and what is kept of them is told. */
+    int (*evicted)(void *context, const struct tptrace_source *source);
     int (*end_process)(
         void *context); /* the process and its names go away; by one thread for all workers */
 };

@@ -319,8 +319,11 @@ int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count,
         w->all = sums;
         w->is_first = !i;
         w->by_shapes = options->group_by_input_shapes;
-        sums->consumers[i] = (struct tptrace_consumer){
-            .context = w, .range = sum_range, .async = sum_async, .end_process = end_names};
+        sums->consumers[i] = (struct tptrace_consumer){.context = w,
+                                                       .range = sum_range,
+                                                       .async = sum_async,
+                                                       .evicted = tptrace_sums_evicted,
+                                                       .end_process = end_names};
         tptrace_sums_cuda_consumer(w, &sums->consumers[i]);
         error = tp_averages_create(stacks, options, &w->averages);
     }

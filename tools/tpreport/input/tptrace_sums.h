@@ -92,6 +92,13 @@ int tptrace_sums_add(struct tptrace_worker_sums *w, const struct tptrace_member_
 int tptrace_sums_credit(struct tptrace_worker_sums *w, const struct tp_launch_key *key,
                         const struct tp_launch_sums *own, const struct tp_launch_sums *total);
 
+/** tptrace_sums_own_memory - device memory by a framework that no range is credited with */
+void tptrace_sums_own_memory(struct tptrace_worker_sums *w, int64_t ns, int64_t bytes,
+                             uint64_t count);
+
+/** tptrace_sums_evicted - a consumer's: rows of the running summary are rows as all others */
+int tptrace_sums_evicted(void *context, const struct tptrace_source *source);
+
 /** tptrace_sums_cuda_consumer - what a consumer needs to take CUDA's records */
 void tptrace_sums_cuda_consumer(struct tptrace_worker_sums *w, struct tptrace_consumer *consumer);
 

@@ -43,6 +43,12 @@ static void add_memory(struct tptrace_cell *cell, int64_t ns, int64_t bytes, uin
     cell->self_device += bytes;
 }
 
+void tptrace_sums_own_memory(struct tptrace_worker_sums *w, int64_t ns, int64_t bytes,
+                             uint64_t count)
+{
+    add_memory(&w->own_memory, ns, bytes, count);
+}
+
 static int tell_memory(void *context, int64_t ns, int64_t bytes, uint64_t count)
 {
     struct tptrace_worker_sums *w = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Texts that carry more than a name: shapes as JSON, and the ranges of torch's emit_nvtx. */
+ * Texts that carry more than a name: shapes as JSON. */
 #ifndef TP_INPUT_TPTRACE_TEXT_H
 #define TP_INPUT_TPTRACE_TEXT_H
 
@@ -8,21 +8,6 @@
 #include <stdint.h>
 
 #include "model/buffer.h"
-
-/* A range text of emit_nvtx: NAME[, seq = N][, op_id = N][, sizes = [[..], ..]][, input_op_ids =
- * [(n,n), ..]] */
-struct tptrace_nvtx_text {
-    size_t name_size;
-    int64_t sequence_nr; /* -1 none */
-    const char *sizes;   /* the list's text, NULL none; it is in the reference's form already */
-    size_t sizes_size;
-};
-
-/**
- * tptrace_split_nvtx - take the suffixes off, from the right, each only when it matches to the
- * letter Return: was there any? Else the text is a name as it stands.
- */
-bool tptrace_split_nvtx(const char *text, size_t size, struct tptrace_nvtx_text *ret_split);
 
 /**
  * tptrace_shapes_text - the shapes of a name of kind SHAPES as text

@@ -247,15 +247,32 @@ static void merge_moments(struct tp_durations *into, const struct tp_durations *
     into->count += from->count;
 }
 
+/* From now on. */
+static int round_all(struct tp_durations *durations)
+{
+    if (durations->is_rounded)
+        return 0;
+    durations->is_rounded = true;
+    int result = rehash(durations, MOST_SLOTS);
+    return result ? result : give_up_few(durations);
+}
+
+int tp_durations_add_many(struct tp_durations *durations, double value, uint64_t count)
+{
+    struct tp_durations many = {.count = count, .mean = value, .has_fractions = true};
+    int result = round_all(durations);
+
+    if (!result)
+        result = count_value(durations, to_bits(value), count);
+    if (!result && count)
+        merge_moments(durations, &many);
+    return result;
+}
+
 int tp_durations_merge(struct tp_durations *durations, struct tp_durations *from)
 {
-    int result = 0;
+    int result = from->is_rounded ? round_all(durations) : 0;
 
-    if (from->is_rounded && !durations->is_rounded) {
-        durations->is_rounded = true;
-        result = rehash(durations, MOST_SLOTS);
-        result = result ? result : give_up_few(durations);
-    }
     count_few(from);
     for (uint32_t value = 0; !result && from->few && value < FEW_VALUES; value++) {
         if (from->few->counts[value])

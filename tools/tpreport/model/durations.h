@@ -26,11 +26,13 @@ void tp_durations_fini(struct tp_durations *durations);
 
 /**
  * tp_durations_add   - one more value, above 0 and finite
+ * tp_durations_add_many - about the same value @count times: from then on all are rounded
  * tp_durations_merge - all of @from as well, which keeps them
  * Context: offline, one thread.
  * Return: 0 or -ENOMEM.
  */
 int tp_durations_add(struct tp_durations *durations, double value);
+int tp_durations_add_many(struct tp_durations *durations, double value, uint64_t count);
 int tp_durations_merge(struct tp_durations *durations, struct tp_durations *from);
 
 /**

@@ -11,6 +11,7 @@
 #include "model/stacks.h"
 #include "model/strings.h"
 #include "model/trace_context.h"
+#include "model/summed_work.h"
 
 struct tp_device_memory;
 
@@ -49,6 +50,7 @@ struct tp_event_list {
     struct tp_device_memory *memory;     /* borrowed; set before reading; NULL: not wanted */
     bool keeps_details;                  /* set before the first event, or never */
     struct tp_event_details *details;    /* as many as events; NULL without keeps_details */
+    struct tp_summed_sink *summed;       /* borrowed; set before reading; NULL: not wanted */
     struct tp_trace_context *trace; /* borrowed; set before the first event; NULL: not wanted */
 };
 

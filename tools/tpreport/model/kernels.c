@@ -288,10 +288,70 @@ static int take(struct tp_work_sink *sink, const struct tp_work *work)
     return take_host(kernels, work);
 }
 
+/* ---- taking sums ---- */
+
+/* Lengths of nothing are pieces without a time, as they are one by one. */
+static int add_lengths(struct tp_kernel_rows *rows, const struct tp_summed_work *work,
+                       struct tp_kernel_row *row)
+{
+    double mean = (double)work->total_ns / (double)work->count;
+    uint64_t left = work->count;
+    int result = 0;
+
+    for (uint32_t i = 0; i < work->length_count && !result; i++) {
+        const struct tp_summed_lengths *length = &work->lengths[i];
+        left -= length->count;
+        if (length->ns > 0) {
+            rows->calls += length->count;
+            result = tp_durations_add_many(&row->durations, length->ns, length->count);
+        } else {
+            rows->without_time += length->count;
+        }
+    }
+    if (result || !left || mean <= 0)
+        return result;
+    rows->calls += left;
+    return tp_durations_add_many(&row->durations, mean, left);
+}
+
+static int64_t least_of(const struct tp_summed_work *work)
+{
+    for (uint32_t i = 0; i < work->length_count && work->least_ns <= 0; i++)
+        if (work->lengths[i].ns > 0)
+            return (int64_t)work->lengths[i].ns;
+    return work->least_ns;
+}
+
+static int take_summed(struct tp_summed_sink *sink, const struct tp_summed_work *work)
+{
+    static const enum tp_work_class classes[] = {[TP_SUMMED_KERNELS] = TP_CLASS_KERNELS,
+                                                 [TP_SUMMED_COPIES] = TP_CLASS_COPIES,
+                                                 [TP_SUMMED_WAITS] = TP_CLASS_WAITS};
+    struct tp_kernels *kernels =
+        (struct tp_kernels *)((char *)sink - offsetof(struct tp_kernels, summed));
+    struct tp_kernel_rows *rows = &kernels->classes[classes[work->kind]];
+    struct tp_number total = tp_number_integer(work->total_ns);
+    struct tp_kernel_row *row = NULL;
+
+    kernels->saw_device |= work->kind != TP_SUMMED_WAITS;
+    if (work->total_ns <= 0) {
+        rows->without_time += work->count;
+        return 0;
+    }
+    int result = find_row(rows, work->name, &row);
+    if (result < 0)
+        return result;
+    widen(row, tp_number_integer(least_of(work)), tp_number_integer(work->most_ns));
+    row->total_ns = tp_number_add(row->total_ns, total);
+    rows->total_ns = tp_number_add(rows->total_ns, total);
+    return add_lengths(rows, work, row);
+}
+
 void tp_kernels_init(struct tp_kernels *kernels)
 {
-    *kernels =
-        (struct tp_kernels){.sink = {.take = take}, .device_measure = TP_MEASURE_SELF_DEVICE_TIME};
+    *kernels = (struct tp_kernels){.sink = {.take = take},
+                                   .summed = {.take = take_summed},
+                                   .device_measure = TP_MEASURE_SELF_DEVICE_TIME};
 }
 
 void tp_kernels_fini(struct tp_kernels *kernels)

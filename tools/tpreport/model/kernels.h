@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "model/durations.h"
+#include "model/summed_work.h"
 #include "model/work.h"
 
 enum tp_profiler {
@@ -77,6 +78,7 @@ struct tp_work_span {
 /* A sink that sums. */
 struct tp_kernels {
     struct tp_work_sink sink; /* first */
+    struct tp_summed_sink summed;
     enum tp_measure
         device_measure; /* what counts as device time; set between init and the first work */
     bool is_unordered;  /* likewise: work does not come in the order of time */

@@ -7,23 +7,17 @@
 
 #include "base/error.h"
 
-/* What a range's children add up to. */
-struct kids {
-    int64_t ns, memory, device;
-    uint32_t count; /* 0, 1 or 2, which stands for more */
-};
-
 struct tp_stream_frame {
     struct tp_stream_range range;          /* record, name, start and sequence from the begin */
     struct tp_stream_frame *below, *above; /* in the list of all classes */
     struct tp_stream_frame *class_below;
     int64_t device_start;
-    struct kids kids;
+    struct tp_stream_kids kids;
     void *note, *held_note; /* the watcher's */
     bool hidden;            /* filtered by name or by window */
     bool has_held;
     struct tp_stream_range held; /* the only child, of the same name */
-    struct kids held_kids;
+    struct tp_stream_kids held_kids;
 };
 
 void tp_stream_init(struct tp_stream *stream, const struct tp_stream_config *config,
@@ -141,7 +135,7 @@ static int open_range(struct tp_stream *stream, const uint64_t *record, unsigned
     range->sequence = ++stream->sequence;
     range->class_ = (uint8_t)class_;
     frame->device_start = stream->device_bytes;
-    frame->kids = (struct kids){0};
+    frame->kids = (struct tp_stream_kids){0};
     frame->note = frame->held_note = NULL;
     frame->has_held = false;
     frame->class_below = stream->class_top[class_];
@@ -179,7 +173,7 @@ static void sum_up(struct tp_stream *stream, struct tp_stream_frame *frame, uint
     range->alloc_calls = (uint32_t)(counters[0] >> 32) - (uint32_t)(begin[1] >> 32);
 }
 
-static void add_kid(struct kids *kids, const struct tp_stream_range *range)
+static void add_kid(struct tp_stream_kids *kids, const struct tp_stream_range *range)
 {
     kids->ns += range->end_ns - range->start_ns;
     kids->memory = (int64_t)((uint64_t)kids->memory + (uint64_t)range->memory_bytes);
@@ -487,6 +481,49 @@ int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t ope
         error = open_again(stream, open, open_slots, kept, near_ticks);
     stream->ticks = near_ticks;
     return error;
+}
+
+/* The child was followed to its end, so all sums but its own are known. */
+static void adopt_held(struct tp_stream *stream, struct tp_stream_frame *frame,
+                       const struct tp_stream_adopted *range)
+{
+    const uint64_t *record = range->held.record;
+    struct tp_stream_range *held = &frame->held;
+
+    *held = (struct tp_stream_range){
+        .name = name_of(stream, tp_slot_argument(record), tp_kinds[tp_slot_kind(record)].class_),
+        .start_ns = tp_clock_ns(stream->config.clock, &stream->clock_cursor, range->held.ticks),
+        .end_ns = tp_clock_ns(stream->config.clock, &stream->clock_cursor, range->held.end_ticks),
+        .memory_bytes = range->held.memory,
+        .self_memory_bytes = range->held.memory - range->held.kids.memory,
+        .device_bytes = range->held.device,
+        .self_device_bytes = range->held.device - range->held.kids.device,
+        .sequence = ++stream->sequence,
+        .parent = frame->range.sequence,
+        .class_ = tp_kinds[tp_slot_kind(record)].class_,
+        .how = TP_STREAM_ENDED,
+    };
+    memcpy(held->record, record, sizeof(held->record));
+    held->self_ns = held->end_ns - held->start_ns - range->held.kids.ns;
+    frame->held_kids = range->held.kids;
+    frame->has_held = true;
+}
+
+int tp_stream_adopt(struct tp_stream *stream, const struct tp_stream_adopted *range)
+{
+    unsigned kind = tp_slot_kind(range->record), class_ = tp_kinds[kind].class_;
+    uint64_t counted = stream->counts.without_details;
+    int error = open_range(stream, range->record, kind, range->ticks);
+
+    stream->counts.without_details = counted;
+    if (error || !stream->class_top[class_])
+        return error;
+    struct tp_stream_frame *frame = stream->class_top[class_];
+    frame->device_start = range->device_start;
+    frame->kids = range->kids;
+    if (range->has_held)
+        adopt_held(stream, frame, range);
+    return 0;
 }
 
 bool tp_stream_has_open(const struct tp_stream *stream, const uint64_t *open, size_t open_slots)

@@ -128,6 +128,27 @@ struct tp_stream_counts {
     uint64_t device_memory;   /* records of a framework about memory of a device */
 };
 
+/* What the children of a range add up to. */
+struct tp_stream_kids {
+    int64_t ns, memory, device;
+    uint32_t count; /* 0, 1 or 2, which stands for more */
+};
+
+/* A range that somebody else has followed so far. */
+struct tp_stream_adopted {
+    uint64_t record[TP_STREAM_WORDS];
+    uint64_t ticks;       /* of its begin, all 64 bits */
+    int64_t device_start; /* the track's device bytes then */
+    struct tp_stream_kids kids;
+    bool has_held; /* an only child of the same name, which may turn out to be the same range */
+    struct {
+        uint64_t record[TP_STREAM_WORDS];
+        uint64_t ticks, end_ticks;
+        int64_t memory, device;
+        struct tp_stream_kids kids;
+    } held;
+};
+
 struct tp_stream_frame;
 
 struct tp_stream {
@@ -179,6 +200,10 @@ int tp_stream_feed(struct tp_stream *stream, const uint64_t *slots, size_t count
  */
 int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t open_slots,
                       uint64_t near_ticks);
+
+/** tp_stream_adopt - one more open range, inside of all that are; before the first record. Return:
+ * 0 or -ENOMEM. */
+int tp_stream_adopt(struct tp_stream *stream, const struct tp_stream_adopted *range);
 
 /**
  * tp_stream_top - the innermost range that is open and not hidden

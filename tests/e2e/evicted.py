@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The table of a recording whose first blocks were evicted, with the running summary, is the table
+of the whole one, wherever the cut. TAP on stdout.
+
+usage: evicted.py TPREPORT MAKE_RANDOM EVICT_RECORDING"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../decoder"))
+import tpsummary  # noqa: E402
+import tptrace  # noqa: E402
+
+PROGRAM, MAKE_RANDOM, EVICT = (os.path.abspath(word) for word in sys.argv[1:4])
+EXACT = (
+    "count",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "device_memory_usage",
+    "self_device_memory_usage",
+    "scope",
+    "is_async",
+    "is_user_annotation",
+)
+GROUP = ("key", "input_shapes", "overload_name", "device_type", "is_async", "is_user_annotation")
+CLOSE = ("cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total")
+
+
+def report(*words, expect=(0,)):
+    done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode in expect, done
+    return done
+
+
+def rows_of(*words):
+    """Rows by what makes a group, each what must be equal and what may be rounded."""
+    rows = {}
+    for row in json.loads(report(*words, "--format=json").stdout)["rows"]:
+        key = json.dumps([row.get(name) for name in GROUP])
+        assert key not in rows, key
+        rows[key] = row
+    return rows
+
+
+def same_rows(whole, cut, what):
+    assert list(whole) == list(cut), (what, "order", list(whole), list(cut))
+    for key, row in whole.items():
+        for name in EXACT:
+            assert row.get(name) == cut[key].get(name), (what, key, name, row, cut[key])
+        for name in CLOSE:
+            expected, found = row.get(name), cut[key].get(name)
+            if expected is None:
+                assert found is None, (what, key, name)
+                continue
+            # a nanosecond a range: times are summed in ticks and then converted
+            slack = 1e-3 * (2 * row["count"] + 4)
+            assert abs(expected - found) <= slack, (what, key, name, expected, found)
+
+
+def process_dir(recording):
+    return next(recording.glob("*/*/meta.jsonl")).parent
+
+
+def evict(recording, blocks):
+    done = subprocess.run([EVICT, str(blocks), process_dir(recording)], capture_output=True)
+    assert not done.returncode, done
+    return int(done.stdout)
+
+
+def words_of(record):
+    """A record of the second decoder's as the words of its slots."""
+    words = [0] * (4 * record.kind.slots)
+    words[0] = record.kind.id << 56 | record.ticks & (1 << 56) - 1
+    for column in record.kind.columns:
+        words[column.word] |= record.values[column.name] << column.shift
+    for name, word, shift in (
+        ("alloc_calls", 1, 32),
+        ("allocated_bytes", 2, 0),
+        ("freed_bytes", 3, 0),
+    ):
+        words[word] |= record.values[name] << shift
+    return tuple(words)
+
+
+def second_decoder(recording, cut, what):
+    """It reads the summary, too, and what is open there is what the first kept blocks say."""
+    process = tptrace.Process(process_dir(recording))
+    slots = {kind.id: kind.slots for kind in process.kinds.values()}
+    summary = tpsummary.read(process.directory / "summary.tps", slots)
+    assert summary.first_segment == cut + 1, (what, summary.first_segment)
+    assert summary.totals["blocks"] == cut, (what, summary.totals)
+    ranges = 0
+    for row in summary.rows:
+        assert sum(row.buckets.values()) == row.count, (what, row)
+        ranges += row.count if process.kinds[row.record[0] >> 56].role == "begin" else 0
+    assert ranges == summary.totals["ranges"], (what, ranges, summary.totals)
+    open_ = {track.track: track for track in summary.tracks}
+    seen = set()
+    for path in sorted(process.directory.glob("*.tpt")):
+        for _, block, opened, _, _ in process.blocks(path):
+            if block.track in seen:
+                continue
+            seen.add(block.track)
+            frames = []
+            if block.track in open_:
+                assert open_[block.track].next_slot == block.first_slot, (what, block)
+                frames = [frame.record for frame in open_[block.track].frames]
+            assert frames == [words_of(record) for record in opened], (what, block.track)
+
+
+GROUPS = ([], ["--group-by-input-shapes"], ["--group-by-overload-name"])
+
+
+KERNEL_SLACK = {
+    "total_us": 0,
+    "minimum_us": 0,
+    "maximum_us": 0,
+    "average_us": 0,
+    "median_us": 1 / 100,
+    "stddev_us": 1 / 50,
+}
+
+
+def kernels_of(*words):
+    done = report("kernels", *words, "--format=json")
+    return {row["name"]: row for row in json.loads(done.stdout)["rows"]}, done.stderr
+
+
+def same_kernels(whole, cut, what):
+    """Sums and extremes are exact to the clock's rounding, what lies between to the sketch's."""
+    assert set(whole) == set(cut), (what, whole, cut)
+    for name, row in whole.items():
+        found = cut[name]
+        assert row["count"] == found["count"], (what, row, found)
+        for key, slack in KERNEL_SLACK.items():
+            apart = abs(row[key] - found[key])
+            rounding = 0.002 * (row["count"] if key == "total_us" else 1)
+            assert apart <= slack * abs(row[key]) + rounding, (what, key, row, found)
+
+
+def work_of_a_device(folder, seed):
+    whole = folder / "whole" / "run"
+    whole.parent.mkdir()
+    subprocess.run([MAKE_RANDOM, str(seed), whole, "cuda"], check=True)
+    expected, _ = kernels_of(whole)
+    calls = sum(row["count"] for row in expected.values())
+    rows = rows_of(whole)
+    assert calls > 50, expected
+    probe = folder / "probe" / "run"
+    shutil.copytree(whole, probe)
+    blocks = evict(probe, 0)
+    for cut in range(2, blocks + 1, 3):
+        recording = folder / str(cut) / "run"
+        shutil.copytree(whole, recording)
+        evict(recording, cut)
+        what = f"seed {seed}, {cut} of {blocks} blocks"
+        same_rows(rows, rows_of(recording), what)
+        found, head = kernels_of(recording)
+        same_kernels(expected, found, what)
+        assert "known in sums only (running summary)" in head, head
+        if cut == 2 + blocks // 6 * 3:
+            kept, head = kernels_of("--kept-only", recording)
+            assert sum(row["count"] for row in kept.values()) < calls, (what, kept)
+            assert "not shown here" in head and "sums only" not in head, head
+        shutil.rmtree(recording.parent)
+
+
+def cut_everywhere(folder, seed):
+    whole = folder / "whole" / "run"
+    whole.parent.mkdir()
+    subprocess.run([MAKE_RANDOM, str(seed), whole], check=True)
+    expected = [rows_of(whole, *words) for words in GROUPS]
+    assert sum(row["count"] for row in expected[0].values()) > 100, expected
+    total = rows_of("total", whole)
+    probe = folder / "probe" / "run"
+    shutil.copytree(whole, probe)
+    blocks = evict(probe, 0)
+    for cut in range(1, blocks + 1):
+        recording = folder / str(cut) / "run"
+        shutil.copytree(whole, recording)
+        evict(recording, cut)
+        what = f"seed {seed}, {cut} of {blocks} blocks"
+        for rows, words in list(zip(expected, GROUPS))[: 1 if cut % 4 else None]:
+            same_rows(rows, rows_of(recording, *words), what + str(words))
+        same_rows(total, rows_of("total", recording), what + " total")
+        if cut % 8 == 0:
+            second_decoder(recording, cut, what)
+        if cut % 3 and cut != blocks:
+            shutil.rmtree(recording.parent)
+            continue
+        done = report("check", recording)
+        assert done.stdout.splitlines()[-1].endswith(": whole"), (what, done.stdout)
+        assert "known in sums only (running summary)" in report(recording).stderr, what
+        shutil.rmtree(recording.parent)
+
+
+def main():
+    t = tap.Tap()
+    for seed in range(1, 5):
+        with tempfile.TemporaryDirectory() as folder:
+            t.check(
+                f"seed {seed}: cut behind each block", cut_everywhere, pathlib.Path(folder), seed
+            )
+    for seed in (11, 12):
+        with tempfile.TemporaryDirectory() as folder:
+            t.check(f"seed {seed}: work of a device", work_of_a_device, pathlib.Path(folder), seed)
+    t.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ * Averages of what was evicted: each row of the running summary is added as one event of many. */
+#include "input/tptrace_kernels.h"
+#include "input/tptrace_summed.h"
+#include "input/tptrace_sums.h"
+#include "model/function_event.h"
+
+struct adding {
+    struct tptrace_worker_sums *w;
+    const struct tptrace_process *process;
+    const struct tp_summary_row *row;
+    const uint64_t *record;             /* of one of them */
+    uint64_t start, end;                /* its, in ticks */
+    struct tptrace_member_event member; /* the same */
+};
+
+static int64_t ns_of(const struct adding *a, int64_t ticks)
+{
+    return tptrace_summary_ns(&a->process->summary, &a->process->clock, ticks);
+}
+
+/* Times of a device may be in a clock of their own, which counts nanoseconds. */
+static int64_t device_ns_of(const struct adding *a)
+{
+    int64_t ticks = (int64_t)a->row->sums.ticks;
+
+    return a->process->cuda_clock.in_ticks ? ns_of(a, ticks) : ticks;
+}
+
+static void set_range(struct adding *a, struct tptrace_names *names)
+{
+    const uint64_t *record = a->record;
+    unsigned kind = tp_slot_kind(record);
+    bool op = kind == TP_EVENT_OP_BEGIN;
+    bool nvtx = tp_kinds[kind].class_ == TP_CLASS_NVTX ||
+                (kind == TP_EVENT_ASYNC_BEGIN && (record[5] & 0xff) == TP_CLASS_NVTX);
+    struct tptrace_cuda_cursor *cursor = &a->w->cursor;
+
+    a->member.name = nvtx ? tptrace_names_nvtx(names, tp_slot_argument(record))
+                          : tptrace_names_plain(names, tp_slot_argument(record));
+    a->member.shapes = op ? (uint32_t)record[6] : 0;
+    a->member.scope = op ? (uint8_t)record[7] : 0;
+    a->member.start_ns = tp_clock_ns(&a->process->clock, &cursor->process, a->start);
+    a->member.end_ns = tp_clock_ns(&a->process->clock, &cursor->process, a->end);
+}
+
+static void set_activity(struct adding *a, struct tptrace_names *names)
+{
+    struct tptrace_activity activity;
+
+    tptrace_activity_read(&activity, a->record, &a->process->cuda_clock, &a->w->cursor, names,
+                          &a->w->made, &a->process->meta.cuda);
+    a->member.name = activity.name;
+    a->member.start_ns = activity.start_ns;
+    a->member.end_ns = activity.end_ns;
+}
+
+static void set_sums(const struct adding *a, struct tp_average_event *average)
+{
+    const struct tp_summary_sums *sums = &a->row->sums;
+
+    average->count = sums->count;
+    if (average->device_type != TP_DEVICE_CPU) {
+        average->device_total_ns = average->device_self_ns = device_ns_of(a);
+        return;
+    }
+    if (a->member.kind == TP_EVENT_CUDA_OVERHEAD) {
+        average->cpu_total_ns = device_ns_of(a);
+        return;
+    }
+    average->cpu_total_ns = ns_of(a, (int64_t)sums->ticks);
+    average->cpu_self_ns = ns_of(a, sums->self_ticks);
+    average->cpu_memory = sums->memory;
+    average->cpu_memory_self = sums->self_memory;
+    average->device_memory = sums->device;
+    average->device_memory_self = sums->self_device;
+}
+
+/* What one of them is as an event, without sums. */
+static struct tp_average_event event_of(struct adding *a, struct tptrace_names *names,
+                                        bool has_parent)
+{
+    unsigned kind = tp_slot_kind(a->record);
+
+    a->member = (struct tptrace_member_event){.kind = (uint8_t)kind, .has_parent = has_parent};
+    if (tptrace_is_activity(kind))
+        set_activity(a, names);
+    else
+        set_range(a, names);
+    struct tp_average_event event = tptrace_sums_average(a->w, &a->member);
+    if (kind == TP_EVENT_ASYNC_BEGIN)
+        event.flags |= TP_EVENT_ASYNC;
+    return event;
+}
+
+static int add_row(struct adding *a, const struct tp_summary_row *row, struct tptrace_names *names)
+{
+    a->row = row;
+    a->record = row->record;
+    a->start = row->sums.first_start;
+    a->end = row->sums.first_end;
+    if (tp_slot_kind(row->record) == TP_EVENT_MEMORY) {
+        set_range(a, names);
+        tptrace_sums_own_memory(a->w, a->member.start_ns, row->sums.device, row->sums.count);
+        return 0;
+    }
+    struct tp_average_event event = event_of(a, names, row->sums.has_parent);
+    set_sums(a, &event);
+    return tp_averages_add(a->w->averages, &event);
+}
+
+/* It lends a total its fields and adds nothing. */
+static int add_last(struct adding *a, const struct tp_summary *summary, struct tptrace_names *names)
+{
+    const struct tp_summary_last *last = &summary->totals.last;
+
+    a->record = last->row ? summary->rows[last->row - 1].record : NULL;
+    if (!a->record || tp_slot_kind(a->record) == TP_EVENT_MEMORY)
+        return 0;
+    a->start = last->start;
+    a->end = last->end;
+    struct tp_average_event event = event_of(a, names, last->has_parent);
+    return tp_averages_add(a->w->averages, &event);
+}
+
+int tptrace_sums_evicted(void *context, const struct tptrace_source *source)
+{
+    const struct tp_summary *summary = &source->process->summary.file;
+    struct adding a = {.w = context, .process = source->process};
+    int error = tptrace_sums_turn_to(a.w, source);
+
+    for (uint32_t i = 0; i < summary->row_count && !error; i++)
+        error = add_row(&a, &summary->rows[i], source->names);
+    if (!error)
+        error = add_last(&a, summary, source->names);
+    if (error || !a.w->all->kernels)
+        return error;
+    struct tptrace_summed_reading reading = {tptrace_kernels_summed(a.w->all->kernels),
+                                             &a.w->cursor, &a.w->made};
+    return tptrace_summed_read(&reading, source);
+}
