@@ -37,7 +37,7 @@ def report(recording):
     return rows, found["recording"]["processes"][0]
 
 
-def kernels_report(recording):
+def kernels_and_memory(recording):
     """Its rows, and how much memory it took in KiB."""
     command = [tap.TPREPORT, "kernels", "--format", "json", recording]
     begin = time.monotonic()
@@ -82,7 +82,7 @@ def test_whole():
         count, device_us = rows["copy"]
         tap.equal((count, round(device_us, 3)), (COPIES, round(COPIES * COPY_US, 3)), "ranges")
         tap.equal(rows["cudaLaunchKernel"], (COUNT, 0), "launches")
-        kernels, peak = kernels_report(recording)
+        kernels, peak = kernels_and_memory(recording)
         tap.equal(kernels, {"scale(float*, float)": (COUNT, COUNT * KERNEL_US)}, "by kernel")
         assert peak < 160 << 10, peak  # a million launches under way and as many left behind
         tap.equal(bytes_copied(recording), [1000] * COPIES, "bytes of the copies")
