@@ -68,7 +68,8 @@ static __attribute__((noinline)) bool is_busy_child(struct tp_live *live)
                enough;
 }
 
-/* Whether the capture window is open, or its time has come now: no allocation opens it otherwise. */
+/* Whether the capture window is open, or its time has come now: no allocation opens it otherwise.
+ */
 static __attribute__((noinline)) bool is_window_open(void)
 {
     if (tp_capture_is_open())
