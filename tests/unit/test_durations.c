@@ -12,7 +12,7 @@ static void add_all(struct tp_durations *durations, const double *values, size_t
         ck_assert_int_eq(tp_durations_add(durations, values[i]), 0);
 }
 
-static double median_of(const struct tp_durations *durations)
+static double median_of(struct tp_durations *durations)
 {
     double median;
 
@@ -86,6 +86,63 @@ static int compare_doubles(const void *a, const void *b)
 
     return left < right ? -1 : left > right;
 }
+
+static double exact_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof(*values), compare_doubles);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* Small whole values, large ones, fractions; alone and in two parts. */
+START_TEST(medians_of_all_kinds_of_values_are_exact)
+{
+    enum { MOST = 20000 };
+    double *values = malloc(MOST * sizeof(*values));
+    uint64_t seed = random_seed(), state = seed;
+
+    for (int round = 0; round < 40; round++) {
+        size_t count = 1 + random_next(&state) % (round < 20 ? 2000 : MOST);
+        uint64_t limit = random_next(&state) % 2 ? 70000 : 50;
+        struct tp_durations all = {0}, parts[2] = {{0}};
+        for (size_t i = 0; i < count; i++) {
+            values[i] = 1 + (double)(random_next(&state) % limit);
+            values[i] += random_next(&state) % 20 ? 0 : 0.25;
+        }
+        add_all(&all, values, count);
+        add_all(&parts[0], values, count / 3);
+        add_all(&parts[1], values + count / 3, count - count / 3);
+        ck_assert_int_eq(tp_durations_merge(&parts[0], &parts[1]), 0);
+        double expected = exact_median(values, count);
+        ck_assert_msg(median_of(&all) == expected && median_of(&parts[0]) == expected,
+                      "seed %llu: %f, in parts %f, expected %f", (unsigned long long)seed,
+                      median_of(&all), median_of(&parts[0]), expected);
+        ck_assert(!all.is_rounded && all.count == count && parts[0].count == count);
+        tp_durations_fini(&all);
+        tp_durations_fini(&parts[0]);
+        tp_durations_fini(&parts[1]);
+    }
+    free(values);
+}
+END_TEST
+
+START_TEST(small_values_are_rounded_with_all_others)
+{
+    struct tp_durations d = {0};
+
+    for (int i = 0; i < 1000; i++)
+        tp_durations_add(&d, 1 + i % 600);
+    for (int i = 1; i < TP_DURATIONS_EXACT - 600; i++)
+        tp_durations_add(&d, 1000000 + i);
+    ck_assert(!d.is_rounded);
+    for (int i = 0; i < 3; i++)
+        tp_durations_add(&d, 3000000 + i);
+    ck_assert(d.is_rounded);
+    for (int i = 0; i < 2 * TP_DURATIONS_EXACT; i++)
+        tp_durations_add(&d, 7);
+    ck_assert_double_eq(median_of(&d), 7.0);
+    tp_durations_fini(&d);
+}
+END_TEST
 
 START_TEST(rounded_medians_are_within_a_thousandth)
 {
@@ -174,6 +231,7 @@ END_TEST
 
 RUN_TESTS("durations", the_median_is_the_middle_or_the_mean_of_two, many_equal_values_need_no_room,
           medians_are_exact_up_to_64_ki_values_and_then_known_not_to_be,
-          rounded_medians_are_within_a_thousandth, the_deviation_is_that_of_a_sample,
+          rounded_medians_are_within_a_thousandth, medians_of_all_kinds_of_values_are_exact,
+          small_values_are_rounded_with_all_others, the_deviation_is_that_of_a_sample,
           the_deviation_is_that_of_nsight_systems, merging_is_adding_all,
           merging_with_a_rounded_one_rounds)

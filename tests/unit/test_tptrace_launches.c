@@ -67,8 +67,9 @@ static void expect(double a, double b, uint64_t lost, const char *notes)
         ck_assert_msg(fabs(of_a - a) < 1e-3 && fabs(of_b - b) < 1e-3,
                       "%s: a %.3f ns, expected %.3f; b %.3f ns, expected %.3f",
                       streams ? "stream" : "list", of_a, a, of_b, b);
-        ck_assert_uint_eq(r.input.notes.size && strstr(r.input.notes.bytes, "no launch recorded"),
-                          lost != 0);
+        const char *lines = r.input.notes.size ? r.input.notes.bytes : "";
+        ck_assert_int_eq(memmem(lines, r.input.notes.size, "no launch recorded", 18) != NULL,
+                         lost != 0);
         if (lost)
             expect_notes(&r, text);
         if (notes)
@@ -237,6 +238,78 @@ START_TEST(a_clock_that_is_not_tied_places_no_call)
 }
 END_TEST
 
+/* A thread that tells of its calls for long, in blocks of 1000 rounds. */
+static void put_long(struct recording_track *t, struct recording_track *c, uint32_t rounds)
+{
+    for (uint32_t i = 0; i < rounds; i++) {
+        put_round(t, i);
+        put_cuda_api(c, (uint64_t)(i + 1) * ROUND, LAUNCH, (uint64_t)i * ROUND + 6,
+                     (uint64_t)i * ROUND + 12, 2 * i + 1, 101, false);
+        if (i % 1000 == 999) {
+            track_flush(t);
+            track_flush(c);
+        }
+    }
+}
+
+enum { LONG = 20000, LONG_END = LONG * ROUND };
+
+/* Its ranges are not kept then; from the loss on they are again. */
+START_TEST(a_loss_after_long_is_made_up_for_by_time)
+{
+    struct recording rec;
+    struct recording_track t, c;
+
+    begin(&rec, "ticks");
+    begin_tracks(&rec, &t, &c);
+    put_long(&t, &c, LONG);
+    put_records(&t, LONG_END, "(c (a");
+    track_flush(&t);
+    put_cuda_call(&t, LONG_END + 20, 3 * LONG);
+    track_lose(&t);
+    put_records(&t, LONG_END + 40, ") (b");
+    put_cuda_call(&t, LONG_END + 60, 3 * LONG + 2);
+    put_records(&t, LONG_END + 70, ") )");
+    track_flush(&t);
+    tell_call(&c, LONG_END + 200, LONG_END + 21, 3 * LONG);
+    tell_call(&c, LONG_END + 200, LONG_END + 61, 3 * LONG + 2);
+    put_records(&t, LONG_END + 300, "(c )");
+    end_tracks(&rec, &t, &c);
+    expect(20, 20, 0, NULL);
+}
+END_TEST
+
+/* ... as they are from the first call on that nothing tells why it is missing. */
+START_TEST(a_call_that_is_missing_after_long_is_counted)
+{
+    struct tp_averages_options options = {0};
+    struct recording rec;
+    struct recording_track t, c;
+    struct reading r;
+
+    begin(&rec, "ticks");
+    begin_tracks(&rec, &t, &c);
+    put_long(&t, &c, LONG);
+    put_records(&t, LONG_END, "(a )");
+    tell_call(&c, LONG_END + 100, LONG_END + 2, 3 * LONG);
+    track_flush(&t);
+    track_flush(&c);
+    put_records(&t, LONG_END + 200, "(c )");
+    track_flush(&t);
+    put_records(&t, LONG_END + 300, "(b )");
+    tell_call(&c, LONG_END + 400, LONG_END + 302, 3 * LONG + 2);
+    track_flush(&t);
+    put_records(&t, LONG_END + 500, "(c )");
+    end_tracks(&rec, &t, &c);
+    ck_assert_int_eq(read_averages(&r, "run", &options), 0);
+    expect_notes(&r, "1 CUDA call belongs to no range: nothing tells which");
+    expect_notes(&r, "1 piece of device work (0.020 us) belongs to no range: no launch recorded");
+    ck_assert(fabs(sum_of(&r, "a", TP_MEASURE_SELF_DEVICE_TIME)) < 1e-9);
+    ck_assert(fabs(sum_of(&r, "b", TP_MEASURE_SELF_DEVICE_TIME) - 0.020) < 1e-9);
+    close_reading(&r);
+}
+END_TEST
+
 /* As many as can wait do; the others are counted. */
 START_TEST(calls_that_cannot_wait_are_counted)
 {
@@ -363,6 +436,8 @@ int main(void)
     tcase_add_test(tcase, a_call_without_a_place_is_found_by_its_time);
     tcase_add_test(tcase, a_number_of_a_thread_may_be_anothers_later);
     tcase_add_test(tcase, a_clock_that_is_not_tied_places_no_call);
+    tcase_add_test(tcase, a_loss_after_long_is_made_up_for_by_time);
+    tcase_add_test(tcase, a_call_that_is_missing_after_long_is_counted);
     tcase_add_test(tcase, calls_that_cannot_wait_are_counted);
     tcase_add_test(tcase, an_external_id_places_what_nothing_else_does);
     tcase_add_test(tcase, an_external_id_of_two_ranges_places_nothing);

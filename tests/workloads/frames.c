@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __clang__
+#define OWN __attribute__((noinline))
+#else
 #define OWN __attribute__((noinline, noclone))
+#endif
 
 static void *volatile sink;
 static volatile size_t many = 300;

@@ -11,7 +11,7 @@
 #include "mapped.h"
 #include "source/cuda/cuda.h"
 
-enum { STEP_FIRST, STEP_SIBLING, STEP_HOME = STEP_SIBLING + 4, STEP_SONAME = STEP_HOME + 4 };
+enum { STEP_FIRST, STEP_SIBLING, STEP_HOME = STEP_SIBLING + 4, STEP_SONAME = STEP_HOME + 12 };
 
 static void *open_path(const char *path, int flags)
 {
@@ -38,15 +38,18 @@ static void *open_sibling(unsigned way, char *path, size_t size)
     return text.cut ? NULL : open_path(path, 0);
 }
 
+/* The first name is only there for developers. */
 static void *open_home(unsigned way, char *path, size_t size)
 {
-    const char *home = getenv(way < 2 ? "CUDA_HOME" : "CUDA_PATH");
+    static const char *const names[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12"};
+    const char *home = getenv(way < 6 ? "CUDA_HOME" : "CUDA_PATH");
     struct tp_text text;
 
     if (!home || !*home)
         return NULL;
     tp_text_init(&text, path, size);
-    tp_text_format(&text, "%s/%s/libcupti.so", home, way % 2 ? "lib64" : "extras/CUPTI/lib64");
+    tp_text_format(&text, "%s/%s/%s", home, way % 2 ? "lib64" : "extras/CUPTI/lib64",
+                   names[way / 2 % 3]);
     return text.cut ? NULL : open_path(path, 0);
 }
 

@@ -3,14 +3,23 @@
 
 import os
 import random
-import shutil
 import time
 
 import recorded
 import tap
-from recorded import Chosen, api_names, calls, counts, length, more, nothing_lost, program, run
-
-CUDA = "/usr/local/cuda"
+from recorded import (
+    CUDA,
+    Chosen,
+    api_names,
+    calls,
+    counts,
+    length,
+    more,
+    nothing_lost,
+    nvcc_program,
+    program,
+    run,
+)
 
 
 def test_fork_after_init():
@@ -170,6 +179,38 @@ def test_which_library():
     only_driver = os.path.join(recorded.SIMCUDA, "driver")
     p = calls("streams", 3, LD_LIBRARY_PATH=only_driver).only
     assert p.line("cuda")["library"].endswith("/13/libcupti.so.13"), p.line("cuda")
+    # a runtime inside of the program has no neighbours: where a toolkit lies
+    static = [os.path.join(recorded.SIMCUDA, "tests", "static"), "3"]
+    ours = os.path.join(recorded.SIMCUDA, "13", "libcupti.so.13")
+    for variable, place, name in (
+        ("CUDA_HOME", "extras/CUPTI/lib64", "libcupti.so"),
+        ("CUDA_HOME", "lib64", "libcupti.so.13"),  # no files for developers
+        ("CUDA_PATH", "extras/CUPTI/lib64", "libcupti.so.13"),
+        ("CUDA_PATH", "lib64", "libcupti.so"),
+    ):
+        with tap.folder() as home:
+            os.makedirs(os.path.join(home, place))
+            os.symlink(ours, os.path.join(home, place, name))
+            homes = {"CUDA_HOME": "", "CUDA_PATH": "", variable: home}
+            p = run(static, LD_LIBRARY_PATH=only_driver, **homes).only
+            tap.equal(p.line("cuda")["library"], os.path.join(home, place, name), "in a toolkit")
+
+
+def test_one_copy():
+    """One that Python has mapped is the one: no other is loaded beside it."""
+    older = os.path.join(recorded.SIMCUDA, "12", "libcupti.so.12")
+    code = f"""
+import ctypes
+kept = ctypes.CDLL({older!r})
+cuda = ctypes.CDLL("libcudart.so.13")
+p = ctypes.c_void_p()
+assert cuda.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(64)) == 0
+print(sorted({{line.split()[-1] for line in open("/proc/self/maps") if "libcupti" in line}}))
+"""
+    done = run([os.environ["PYTHON"], "-c", code])
+    tap.equal(done.out.strip(), repr([older]), "mapped")
+    line = done.only.line("cuda")
+    tap.equal((line["mode"], line["library"]), ("cupti", older), "the one that is used")
 
 
 def test_flush_that_hangs():
@@ -296,21 +337,9 @@ def test_looked_up():
             tap.equal(api_names(done.only), {"cudaMalloc": 2, "cudaFree": 2}, "calls")
 
 
-def nvcc_program(scratch, **more):
-    nvcc = shutil.which("nvcc") or os.path.join(CUDA, "bin/nvcc")
-    if not os.path.exists(nvcc):
-        raise tap.Skip("no nvcc")
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vectors.cu")
-    built = os.path.join(scratch, "vectors")
-    done = tap.run([nvcc, "-cudart", "shared", "-o", built, source], tap.clean_environment())
-    if done.returncode:
-        raise tap.Skip("nvcc: " + done.stderr.decode()[-200:])
-    return built
-
-
 def test_nvcc():
     with tap.folder() as scratch:
-        built = nvcc_program(scratch)
+        built = nvcc_program(scratch, "vectors.cu")
         for way in ("cupti", "hooks"):
             done = run([built], TPAGENT_CUDA=way)
             tap.equal((done.out, done.err), ("done\n", ""), "output")
@@ -340,7 +369,7 @@ def test_real_without_driver():
     if tap.run(find, tap.clean_environment()).returncode == 0:
         raise tap.Skip("there is a driver")
     with tap.folder() as scratch, tap.folder() as out:
-        built = nvcc_program(scratch)
+        built = nvcc_program(scratch, "vectors.cu")
         plain = tap.run([built], tap.clean_environment(LD_LIBRARY_PATH=CUDA + "/lib64"))
         assert plain.returncode == 1 and b"cudaErrorInsufficientDriver" in plain.stdout, plain
         for way in ("auto", "cupti", "hooks"):
@@ -370,6 +399,7 @@ def main():
     t.check("errors of CUPTI, and a file that is not there", test_errors_of_cupti)
     t.check("a CUPTI newer than the driver", test_newer_than_the_driver)
     t.check("which libcupti is taken", test_which_library)
+    t.check("never a second libcupti", test_one_copy)
     t.check("a flush that hangs at exit", test_flush_that_hangs)
     t.check("CUPTI meets a fatal error", test_cupti_gives_up)
     t.check("a CUPTI with one lock around all", test_one_lock)

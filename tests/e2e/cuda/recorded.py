@@ -5,6 +5,7 @@ import collections
 import glob
 import json
 import os
+import shutil
 import sys
 
 for _folder in ("..", "../../decoder", "../../viewers"):
@@ -13,6 +14,7 @@ import tap  # noqa: E402
 import tptrace  # noqa: E402
 
 os.environ.pop("LD_LIBRARY_PATH", None)  # meson names the stand-ins of all versions there
+CUDA = "/usr/local/cuda"
 SIMCUDA = os.environ["SIMCUDA"]
 PROGRAMS = os.environ["CUDA_PROGRAMS"]
 LOST = ("dropped", "no_room", "no_time", "invalid", "buffers")
@@ -104,6 +106,20 @@ def run(command, version="13", timeout=120, code=0, report=None, **variables):
 
 def program(name):
     return os.path.join(PROGRAMS, name)
+
+
+def nvcc_program(scratch, source, *options):
+    """Built from a file of this folder."""
+    nvcc = shutil.which("nvcc") or os.path.join(CUDA, "bin/nvcc")
+    if not os.path.exists(nvcc):
+        raise tap.Skip("no nvcc")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), source)
+    built = os.path.join(scratch, os.path.splitext(os.path.basename(source))[0])
+    command = [nvcc, "-cudart", "shared", *options, "-o", built, source]
+    done = tap.run(command, tap.clean_environment())
+    if done.returncode:
+        raise tap.Skip("nvcc: " + done.stderr.decode()[-200:])
+    return built
 
 
 def calls(scenario, count=10, **more):

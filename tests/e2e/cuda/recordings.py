@@ -3,7 +3,18 @@
 
 import recorded
 import tap
-from recorded import Chosen, api_names, calls, counts, length, more, nothing_lost, program
+from recorded import (
+    Chosen,
+    api_names,
+    calls,
+    counts,
+    length,
+    more,
+    nothing_lost,
+    nvcc_program,
+    program,
+    run,
+)
 
 SCRIPT = (
     "kernel _Z5scalePff 5000 registers 40 shared 1024; kernel _Z3sum* 700; api cudaMalloc 7000"
@@ -176,12 +187,15 @@ def test_memory():
 
 
 def same_in_both_ways(scenario, count=10, **more):
-    cupti = calls(scenario, count, TPAGENT_CUDA="cupti", **more)
-    hooks = calls(scenario, count, TPAGENT_CUDA="hooks", **more)
+    return same_of([program("cuda_calls"), scenario, str(count)], **more)
+
+
+def same_of(command, **more):
+    scenario = command[-1]
+    cupti = run(command, TPAGENT_CUDA="cupti", **more)
+    hooks = run(command, TPAGENT_CUDA="hooks", **more)
     without = {"LD_LIBRARY_PATH": recorded.libraries(), "SIMCUDA_CLOCK": "virtual"}
-    plain = tap.run(
-        [program("cuda_calls"), scenario, str(count)], tap.clean_environment(**without, **more)
-    )
+    plain = tap.run(command, tap.clean_environment(**without, **more))
     for way in (cupti, hooks):
         tap.equal((way.out, way.err), (plain.stdout.decode(), plain.stderr.decode()), "output")
     a, b = cupti.only, hooks.only
@@ -206,6 +220,11 @@ def same_in_both_ways(scenario, count=10, **more):
         sum(e.bytes for e in a.all("gpu_memcpy")),
         "bytes copied",
     )
+    tap.equal(
+        sum(e.bytes for e in b.all("cuda_begin") if "Memset" in e.name),
+        sum(e.bytes for e in a.all("gpu_memset")),
+        "bytes set",
+    )
     results = [e.result for e in a.all("cuda_api")]
     tap.equal(sorted(e.result for e in b.all("cuda_end")), sorted(results), "results")
     return a, b
@@ -218,6 +237,18 @@ def test_both_ways():
     same_in_both_ways("memory")
     a, b = same_in_both_ways("failing")
     tap.equal([e.result for e in b.all("cuda_end")], [2], "result of the call that fails")
+
+
+def test_every_call():
+    """Functions of the runtime as nvcc calls them, on the default stream of all threads and on each
+    thread's own: arrays, pools, graphs, copies of rows and blocks."""
+    with tap.folder() as scratch:
+        for streams in ("legacy", "per-thread"):
+            built = nvcc_program(scratch, "every.cu", "--default-stream", streams)
+            a, b = same_of([built])
+            tap.equal(counts(a.all("gpu_kernel"), "name"), {"_Z4oncePi": 9}, "kernels")
+            assert len(api_names(a)) > 40, api_names(a)
+            nothing_lost(a)
 
 
 def test_hooks_are_ranges():
@@ -435,6 +466,7 @@ def main():
     t.check("driver calls inside of runtime calls", test_nested)
     t.check("allocations, frees, copies, memsets", test_memory)
     t.check("hooks and CUPTI give the same calls, kernels, memory, results", test_both_ways)
+    t.check("functions of the runtime as nvcc calls them, both ways", test_every_call)
     t.check("hooks: calls are ranges, memory lies in them", test_hooks_are_ranges)
     t.check("buffers that run out are counted, the rest is right", test_buffers_run_out)
     t.check("40,000 launches, none lost", test_many)

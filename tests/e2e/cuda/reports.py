@@ -101,6 +101,29 @@ def test_streams():
         tap.equal(len(places), 2, "a stream each")
 
 
+def test_geometry():
+    """Grid, block, registers, shared memory of each kernel, and how full that makes the device."""
+    script = "kernel _Z5scalePff 5000 registers 40 shared 1024; set MULTIPROCESSORS 16"
+    with tap.folder() as folder:
+        r = recording(folder, "streams", 10, SIMCUDA_INLINE=script)
+        rows = {row["name"]: row for row in r.rows("kernels")}
+        wanted = {
+            "grid": [64, 2, 1],
+            "block": [256, 1, 1],
+            "registers": 40,
+            "static_shared_bytes": 1024,
+            "dynamic_shared_bytes": 128,
+            "local_bytes": 0,
+        }
+        tap.equal(rows[SCALE]["geometry"], wanted, "geometry")
+        # 40 registers a thread: six blocks of 256 of the eight that fit by threads
+        by_registers = 65536 // (256 * 40)
+        tap.equal(rows[SCALE]["occupancy_percent"], by_registers * 256 / 2048 * 100, "occupancy")
+        text = r.text("kernels", "--geometry")
+        line = "grid 64x2x1, block 256x1x1, 40 registers, 1024 + 128 B shared"
+        assert f"{line}, estimated occupancy 75.0%" in text, text
+
+
 def test_devices():
     with tap.folder() as folder:
         r = recording(folder, "devices", 7, SIMCUDA_DEVICES=2)
@@ -420,6 +443,7 @@ def test_live():
 def main():
     t = Chosen()
     t.check("two streams: every view has the script's kernels", test_streams)
+    t.check("launch geometry and occupancy", test_geometry)
     t.check("two devices, each with its own", test_devices)
     t.check("ranges, with records in any order", test_ranges)
     t.check("hooks: launches without device times", test_hooks)

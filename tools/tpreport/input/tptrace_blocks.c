@@ -16,7 +16,7 @@ void tptrace_blocks_begin(struct tptrace_blocks *blocks, struct tptrace_process 
     process->last_ticks = 0;
     for (size_t i = 0; i < process->tracks.count; i++) {
         process->tracks.items[i]->join = (struct tptrace_join){0};
-        process->tracks.items[i]->last_ticks = 0;
+        process->tracks.items[i]->last_ticks = process->tracks.items[i]->ordered_ticks = 0;
         process->tracks.items[i]->gap_in_memory = 0;
     }
 }
@@ -133,6 +133,36 @@ static int scan_segment(struct tptrace_blocks *blocks)
     return 0;
 }
 
+/* ---- the order of threads ---- */
+
+static int compare_beginnings(const void *a, const void *b)
+{
+    const struct tptrace_piece *left = a, *right = b;
+
+    if (left->first_ticks != right->first_ticks)
+        return left->first_ticks < right->first_ticks ? -1 : 1;
+    return (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+/* What CUDA did is told after the thread that had it do so tells of the call, but stands before it
+ * in the file if that thread's ring was emptied later. In the order of their first records what
+ * waits for what is little. A track's own blocks stay in order, or all stay where they are. */
+static void order_threads(struct tptrace_blocks *blocks)
+{
+    struct tptrace_process *p = blocks->process;
+
+    if (!p->meta.cuda.is_known || blocks->verify || !blocks->found.count)
+        return;
+    for (size_t i = 0; i < blocks->found.count; i++) {
+        const struct tptrace_piece *piece = &blocks->found.items[i];
+        if (piece->first_ticks < piece->track->ordered_ticks)
+            return;
+        piece->track->ordered_ticks = piece->first_ticks;
+    }
+    qsort(blocks->found.items, blocks->found.count, sizeof(*blocks->found.items),
+          compare_beginnings);
+}
+
 /* ---- joined ---- */
 
 /* What was before a track's first slots was deleted to stay under a limit. */
@@ -246,6 +276,7 @@ static int make_ready(struct tptrace_blocks *blocks)
     } else if (blocks->segment < p->segment_count) {
         blocks->found.count = blocks->found_at = 0;
         error = scan_segment(blocks);
+        order_threads(blocks);
         blocks->segment++;
     } else if (blocks->track < p->tracks.count) {
         struct tptrace_track *track = p->tracks.items[blocks->track++];

@@ -292,6 +292,9 @@ static void summary_lines(struct head *head, const struct tptrace_member *member
                                     "evicted count as their ranges' own time");
         end(head);
     }
+    count_line(head, member, t->without_sketch,
+               "evicted range{|s} or piece{|s} of work {is|are} in no sketch: medians take the "
+               "mean");
     count_line(
         head, member, t->crowded,
         "evicted range{|s} {is|are} in the row (too many names): the running summary has no more");
@@ -660,6 +663,7 @@ static void put_summary(struct tp_buffer *out, const struct tptrace_process *p)
     put_count(out, "missing_slots", t->missing_slots);
     put_count(out, "missing_ranges", t->missing_ranges + t->too_deep);
     put_count(out, "records_in_no_row", t->missing_records);
+    put_count(out, "in_no_sketch", t->without_sketch);
     tp_buffer_char(out, '}');
 }
 

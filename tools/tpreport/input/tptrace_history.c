@@ -97,7 +97,7 @@ void tptrace_history_fold(struct tptrace_history *h, uint64_t sequence, uint64_t
 static uint64_t last_begun(const struct tptrace_history *h, int64_t ns)
 {
     uint64_t oldest = h->last >= h->capacity ? h->last - h->capacity + 1 : 1;
-    uint64_t low = oldest, high = h->last + 1, best = 0;
+    uint64_t low = oldest > h->first ? oldest : h->first, high = h->last + 1, best = 0;
 
     while (low < high) {
         uint64_t middle = low + (high - low) / 2, at = middle;

@@ -10,7 +10,8 @@
 struct tptrace_history {
     struct tptrace_past *slots; /* of the last ranges, by number */
     uint64_t capacity;
-    uint64_t last; /* the highest number */
+    uint64_t last;  /* the highest number */
+    uint64_t first; /* set by the owner: lower ones are not all there */
 };
 
 enum tptrace_found {

@@ -63,6 +63,11 @@ void tptrace_kernels_destroy(struct tptrace_kernels *kernels)
     free(kernels);
 }
 
+struct tp_summed_sink *tptrace_kernels_summed(struct tptrace_kernels *kernels)
+{
+    return &kernels->into->summed;
+}
+
 /* ---- geometry ---- */
 
 static int find_shape(struct tptrace_kernels *kernels, const struct tptrace_source *source,

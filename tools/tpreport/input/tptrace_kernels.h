@@ -22,6 +22,9 @@ void tptrace_kernels_destroy(struct tptrace_kernels *kernels);
 int tptrace_kernels_take(struct tptrace_kernels *kernels, const struct tptrace_source *source,
                          const struct tptrace_activity *activity);
 
+/** tptrace_kernels_summed - who takes work that is there in sums only */
+struct tp_summed_sink *tptrace_kernels_summed(struct tptrace_kernels *kernels);
+
 /** tptrace_kernels_node - a CUDA_NODE record. Return: 0 or -ENOMEM. */
 int tptrace_kernels_node(struct tptrace_kernels *kernels, const struct tptrace_source *source,
                          const uint64_t *record, const struct tp_stream *stream);

@@ -14,6 +14,7 @@
 #define HELD 64
 #define THREAD_SLOTS 1024u
 #define PATH_LEVELS_MAX 512u
+#define TRUSTED_FROM 16384u /* ranges of a thread that tells of all of its calls */
 
 /* Which of the driver's calls are made by the runtime? */
 struct nesting {
@@ -33,6 +34,7 @@ struct nesting {
 struct caller {
     uint32_t tid;
     uint64_t reached_ticks; /* its records have been read up to here */
+    bool misses_calls;      /* of some it did not tell */
     struct tptrace_wait_queue queue;
     struct nesting *nesting; /* NULL: no call yet */
     struct ranges *ranges;   /* NULL: no records yet */
@@ -42,7 +44,9 @@ struct caller {
 /* Ranges of one track. A thread's number may be another's later: it has more tracks then. */
 struct ranges {
     int64_t first_ns; /* of those that have ended */
+    int64_t kept_ns;  /* what ended since is in the history ... */
     struct tptrace_history history;
+    struct tp_stream_range passed; /* ... but for those up to this one; number 0: all are */
     struct tp_stream *stream;
     struct caller *caller;
     struct ranges *next;
@@ -254,6 +258,7 @@ static struct ranges *find_ranges(struct tptrace_launches *l, const struct tptra
     if (!ranges)
         return NULL;
     ranges->first_ns = INT64_MAX;
+    ranges->kept_ns = INT64_MIN;
     ranges->caller = caller;
     ranges->next = caller->ranges;
     caller->ranges = ranges;
@@ -262,6 +267,48 @@ static struct ranges *find_ranges(struct tptrace_launches *l, const struct tptra
 }
 
 /* ---- calls without a place: by thread and time ---- */
+
+/* A history is for calls of which their thread does not tell, because its record was lost or
+ * because threads tell of none. Where neither is so for long, it would cost its memory for nothing.
+ */
+static bool needs_history(const struct ranges *ranges, uint64_t number)
+{
+    const struct tp_stream_counts *counts = ranges->stream ? &ranges->stream->counts : NULL;
+
+    return !counts || number <= TRUSTED_FROM || !counts->kinds[TP_EVENT_CUDA_CALL] ||
+           counts->lost_records || counts->gaps || ranges->caller->misses_calls;
+}
+
+/* It is kept again, from the last range on that was passed over: what holds a call behind that one
+ * ended after it. Return: 0 or -ENOMEM. */
+static int wake_history(struct ranges *ranges)
+{
+    struct tp_launch_key key = {.name = ranges->passed.name};
+
+    if (!ranges->passed.sequence)
+        return 0;
+    ranges->kept_ns = ranges->passed.end_ns;
+    ranges->history.first = ranges->passed.sequence;
+    int error = tptrace_history_add(&ranges->history, &ranges->passed, &key);
+    ranges->passed.sequence = 0;
+    return error;
+}
+
+static int keep_range(const struct tptrace_launches *l, struct ranges *ranges,
+                      const struct tp_stream_range *range)
+{
+    if (needs_history(ranges, range->sequence)) {
+        struct tp_launch_key key = key_of(l, range);
+        int error = wake_history(ranges);
+        return error ? error : tptrace_history_add(&ranges->history, range, &key);
+    }
+    ranges->passed.start_ns = range->start_ns;
+    ranges->passed.end_ns = range->end_ns;
+    ranges->passed.sequence = range->sequence;
+    ranges->passed.parent = range->parent;
+    ranges->passed.name = range->name;
+    return 0;
+}
 
 /* The node of a range that is found: below the one of the innermost range of its path that is still
  * open, whose own place in the tree is found when it ends. Beyond PATH_LEVELS_MAX levels the
@@ -291,12 +338,16 @@ static struct tp_launch_node *node_of_path(struct tptrace_launches *l, const str
 }
 
 /* In the last track of the thread that had begun by then. */
-static enum tptrace_found find_by_time(const struct caller *caller, const struct tptrace_wait *wait,
+static enum tptrace_found find_by_time(struct caller *caller, const struct tptrace_wait *wait,
                                        const struct ranges **ret_ranges, uint64_t *ret_sequence)
 {
-    for (const struct ranges *r = caller->ranges; r; r = r->next) {
-        enum tptrace_found found = tptrace_history_find(&r->history, r->stream, wait->start_ns,
-                                                        wait->end_ns, ret_sequence);
+    for (struct ranges *r = caller->ranges; r; r = r->next) {
+        enum tptrace_found found = TPTRACE_FORGOTTEN;
+        if (wake_history(r))
+            return found;
+        if (wait->start_ns >= r->kept_ns)
+            found = tptrace_history_find(&r->history, r->stream, wait->start_ns, wait->end_ns,
+                                         ret_sequence);
         if (found != TPTRACE_FOUND && r->first_ns > wait->start_ns)
             continue;
         *ret_ranges = r;
@@ -351,9 +402,8 @@ static int place_by_time(struct tptrace_launches *l, struct tptrace_wait *wait,
 
 /* The call's own record is not among those of its thread up to when it was told of.
  * @by_time: look for the range; else there is no more room to wait. */
-static int settle_call(struct tptrace_launches *l, const struct caller *caller,
-                       struct tptrace_wait *wait, bool by_time,
-                       const struct tptrace_launch_sink *sink)
+static int settle_call(struct tptrace_launches *l, struct caller *caller, struct tptrace_wait *wait,
+                       bool by_time, const struct tptrace_launch_sink *sink)
 {
     struct tptrace_launch_entry *own =
         wait->correlation ? tptrace_launch_ids_look(&l->ids, wait->correlation) : NULL;
@@ -365,6 +415,7 @@ static int settle_call(struct tptrace_launches *l, const struct caller *caller,
 
     if (own && (own->state != TPTRACE_ID_WAITING || own->wait != wait))
         own = NULL;
+    caller->misses_calls = true;
     if (by_time && l->is_tied && (own || !wait->correlation))
         found = find_by_time(caller, wait, &ranges, &sequence);
     if (found == TPTRACE_FORGOTTEN)
@@ -647,12 +698,14 @@ void tptrace_launches_ended(struct tptrace_launches *l, const struct tptrace_sou
                             const struct tp_stream_range *range)
 {
     struct ranges *ranges = find_ranges(l, source);
-    struct tp_launch_key key = key_of(l, range);
 
-    if (!ranges || tptrace_history_add(&ranges->history, range, &key))
+    if (!ranges) {
         l->tree.failed = true;
-    else if (range->start_ns < ranges->first_ns)
+        return;
+    }
+    if (range->start_ns < ranges->first_ns)
         ranges->first_ns = range->start_ns;
+    l->tree.failed |= keep_range(l, ranges, range) != 0;
 }
 
 void tptrace_launches_folded(const struct tptrace_source *source,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Averages of what was evicted: each row of the running summary is added as one event of many. */
+#include "input/tptrace_kernels.h"
+#include "input/tptrace_summed.h"
 #include "input/tptrace_sums.h"
 #include "model/function_event.h"
 
@@ -129,5 +131,11 @@ int tptrace_sums_evicted(void *context, const struct tptrace_source *source)
 
     for (uint32_t i = 0; i < summary->row_count && !error; i++)
         error = add_row(&a, &summary->rows[i], source->names);
-    return error ? error : add_last(&a, summary, source->names);
+    if (!error)
+        error = add_last(&a, summary, source->names);
+    if (error || !a.w->all->kernels)
+        return error;
+    struct tptrace_summed_reading reading = {tptrace_kernels_summed(a.w->all->kernels),
+                                             &a.w->cursor, &a.w->made};
+    return tptrace_summed_read(&reading, source);
 }

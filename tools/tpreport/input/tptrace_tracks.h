@@ -22,6 +22,7 @@ struct tptrace_track {
     bool has_ring;                   /* which says so */
     uint64_t gap_in_memory;          /* of the join's gap_slots: of rings that were no file */
     uint64_t last_ticks;             /* 0: it has no records */
+    uint64_t ordered_ticks;          /* of the first record of its last block so far */
     struct tptrace_reading *reading; /* who reads it; NULL nobody */
 };
 

@@ -9,6 +9,16 @@
 enum {
     ROUNDED_AWAY = 53 - 1 - 10, /* low bits of a double's fraction that go */
     MOST_SLOTS = 2 * TP_DURATIONS_EXACT,
+    FEW_VALUES = 1 << 16,
+    MANY = 512, /* values, so that room for few ones is worth it */
+    TOGETHER = 256,
+};
+
+/* How often each came. Memory is waited for once for many values, not for each of them. */
+struct tp_durations_few {
+    uint32_t counts[FEW_VALUES];
+    uint16_t values[TOGETHER]; /* that are not counted yet */
+    uint32_t value_count;
 };
 
 static uint64_t to_bits(double value)
@@ -36,6 +46,7 @@ static uint64_t round_bits(uint64_t bits)
 void tp_durations_fini(struct tp_durations *durations)
 {
     free(durations->slots);
+    free(durations->few);
     *durations = (struct tp_durations){0};
 }
 
@@ -75,13 +86,93 @@ static int rehash(struct tp_durations *durations, uint32_t slot_count)
     return 0;
 }
 
+/* Is a value among those that have a place of their own? */
+static bool is_few(uint64_t bits, uint32_t *ret_value)
+{
+    double value = from_bits(bits);
+
+    *ret_value = value < FEW_VALUES ? (uint32_t)value : 0;
+    return (double)*ret_value == value;
+}
+
+static int count_value(struct tp_durations *durations, uint64_t bits, uint64_t count);
+
+static void count_few(struct tp_durations *durations)
+{
+    struct tp_durations_few *few = durations->few;
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; few && i < few->value_count; i++)
+        used += !few->counts[few->values[i]]++;
+    if (few)
+        few->value_count = 0;
+    durations->few_used += used;
+}
+
+/* Values are rounded from now on. */
+static int give_up_few(struct tp_durations *durations)
+{
+    struct tp_durations_few *few = durations->few;
+    int result = 0;
+
+    count_few(durations);
+    durations->few = NULL;
+    durations->few_used = 0;
+    for (uint32_t value = 0; few && value < FEW_VALUES && !result; value++) {
+        if (few->counts[value])
+            result = count_value(durations, to_bits(value), few->counts[value]);
+    }
+    free(few);
+    return result;
+}
+
+static void add_few(struct tp_durations *durations, uint32_t value, uint32_t count)
+{
+    struct tp_durations_few *few = durations->few;
+
+    if (count > 1) {
+        durations->few_used += !few->counts[value];
+        few->counts[value] += count;
+        return;
+    }
+    few->values[few->value_count++] = (uint16_t)value;
+    if (few->value_count == TOGETHER)
+        count_few(durations);
+}
+
+/* Values that are near each other are near each other in memory then; without memory all stays as
+ * it is. */
+static void begin_few(struct tp_durations *durations)
+{
+    uint64_t *slots = durations->slots;
+    uint32_t slot_count = durations->slot_count;
+
+    durations->few = calloc(1, sizeof(*durations->few));
+    durations->slots = calloc(slot_count, 2 * sizeof(*slots));
+    if (!durations->few || !durations->slots) {
+        free(durations->few);
+        free(durations->slots);
+        durations->few = NULL;
+        durations->slots = slots;
+        return;
+    }
+    durations->used = 0;
+    for (size_t i = 0; i < slot_count; i++) {
+        if (slots[2 * i])
+            count_value(durations, slots[2 * i], slots[2 * i + 1]);
+    }
+    free(slots);
+}
+
 /* Room for one more value. Rounded ones are fewer than 2 Ki per factor of 4, so that doubling ends.
  */
 static int make_room(struct tp_durations *durations)
 {
-    if (durations->used >= TP_DURATIONS_EXACT && !durations->is_rounded) {
+    count_few(durations);
+    if (durations->used + durations->few_used >= TP_DURATIONS_EXACT && !durations->is_rounded) {
         durations->is_rounded = true;
-        return rehash(durations, MOST_SLOTS);
+        int result = rehash(durations, MOST_SLOTS);
+        return result ? result : give_up_few(durations);
     }
     if (durations->used < durations->slot_count / 2)
         return 0;
@@ -90,8 +181,14 @@ static int make_room(struct tp_durations *durations)
 
 static int count_value(struct tp_durations *durations, uint64_t bits, uint64_t count)
 {
+    uint32_t value;
     int result = 0;
 
+    if (durations->few && durations->count < UINT32_MAX / 2 && count < UINT32_MAX / 2 &&
+        is_few(bits, &value)) {
+        add_few(durations, value, (uint32_t)count);
+        return 0;
+    }
     if (durations->is_rounded)
         bits = round_bits(bits);
     uint64_t *slot =
@@ -130,7 +227,8 @@ int tp_durations_add(struct tp_durations *durations, double value)
         return result;
     add_whole(durations, value);
     double before = value - durations->mean;
-    durations->count++;
+    if (++durations->count == MANY && !durations->is_rounded)
+        begin_few(durations);
     durations->mean += before / (double)durations->count;
     durations->squares += before * (value - durations->mean);
     return 0;
@@ -149,15 +247,21 @@ static void merge_moments(struct tp_durations *into, const struct tp_durations *
     into->count += from->count;
 }
 
+/* From now on. */
+static int round_all(struct tp_durations *durations)
+{
+    if (durations->is_rounded)
+        return 0;
+    durations->is_rounded = true;
+    int result = rehash(durations, MOST_SLOTS);
+    return result ? result : give_up_few(durations);
+}
+
 int tp_durations_add_many(struct tp_durations *durations, double value, uint64_t count)
 {
-    struct tp_durations many = {.count = count, .mean = value};
-    int result = 0;
+    struct tp_durations many = {.count = count, .mean = value, .has_fractions = true};
+    int result = round_all(durations);
 
-    if (!durations->is_rounded) {
-        durations->is_rounded = true;
-        result = rehash(durations, MOST_SLOTS);
-    }
     if (!result)
         result = count_value(durations, to_bits(value), count);
     if (!result && count)
@@ -165,13 +269,14 @@ int tp_durations_add_many(struct tp_durations *durations, double value, uint64_t
     return result;
 }
 
-int tp_durations_merge(struct tp_durations *durations, const struct tp_durations *from)
+int tp_durations_merge(struct tp_durations *durations, struct tp_durations *from)
 {
-    int result = 0;
+    int result = from->is_rounded ? round_all(durations) : 0;
 
-    if (from->is_rounded && !durations->is_rounded) {
-        durations->is_rounded = true;
-        result = rehash(durations, MOST_SLOTS);
+    count_few(from);
+    for (uint32_t value = 0; !result && from->few && value < FEW_VALUES; value++) {
+        if (from->few->counts[value])
+            result = count_value(durations, to_bits(value), from->few->counts[value]);
     }
     for (size_t i = 0; !result && i < from->slot_count; i++) {
         const uint64_t *slot = from->slots + 2 * i;
@@ -203,19 +308,26 @@ static double value_at(const uint64_t *pairs, uint64_t rank)
     return from_bits(pairs[0]);
 }
 
-int tp_durations_median(const struct tp_durations *durations, double *ret_median)
+int tp_durations_median(struct tp_durations *durations, double *ret_median)
 {
     size_t used = 0;
 
     *ret_median = 0.0;
     if (!durations->count)
         return 0;
-    uint64_t *pairs = malloc(durations->used * 2 * sizeof(*pairs));
+    count_few(durations);
+    uint64_t *pairs = malloc(((size_t)durations->used + durations->few_used) * 2 * sizeof(*pairs));
     if (!pairs)
         return -ENOMEM;
     for (size_t i = 0; i < durations->slot_count; i++) {
         if (durations->slots[2 * i])
             memcpy(pairs + 2 * used++, durations->slots + 2 * i, 2 * sizeof(*pairs));
+    }
+    for (uint32_t value = 0; durations->few && value < FEW_VALUES; value++) {
+        if (!durations->few->counts[value])
+            continue;
+        pairs[2 * used] = to_bits(value);
+        pairs[2 * used++ + 1] = durations->few->counts[value];
     }
     qsort(pairs, used, 2 * sizeof(*pairs), compare_pairs);
     double low = value_at(pairs, (durations->count - 1) / 2);

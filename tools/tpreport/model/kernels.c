@@ -495,7 +495,7 @@ static size_t stem_size(const struct tp_string *name)
     return size;
 }
 
-static int merge_row(struct tp_kernel_row *into, const struct tp_kernel_row *from)
+static int merge_row(struct tp_kernel_row *into, struct tp_kernel_row *from)
 {
     widen(into, from->minimum_ns, from->maximum_ns);
     into->total_ns = tp_number_add(into->total_ns, from->total_ns);

@@ -31,17 +31,21 @@ struct tp_launch_sums {
     int64_t memory;   /* of the device: allocated minus freed */
 };
 
+/* What finding one takes comes first: it fits a line of the cache. */
 struct tp_launch_node {
     struct tp_launch_key key;
+    struct tp_launch_node *next_sibling;
+    struct tp_launch_node *hint;    /* the child that was found last */
+    struct tp_launch_node *forward; /* merged into this one */
+    struct tp_launch_node *parent, *first_child;
+    uint32_t references;
+    bool is_hashed; /* its children are */
     struct tp_launch_sums sums;
-    struct tp_launch_sums below; /* of ranges below that were told already */
-    struct tp_launch_node *parent, *first_child, *last_child, *next_sibling, *previous_sibling;
-    struct tp_launch_node *hint;      /* the child that was found last */
-    struct tp_launch_node *hash_next; /* among the children of a node that has many */
-    struct tp_launch_node *forward;   /* merged into this one */
-    uint32_t references, child_count;
     uint32_t id, id_count; /* calls with ids in a row: who alone refers to it; 0 nobody */
-    bool is_hashed;        /* its children are */
+    struct tp_launch_node *last_child, *previous_sibling;
+    struct tp_launch_node *hash_next; /* among the children of a node that has many */
+    uint32_t child_count;
+    struct tp_launch_sums below; /* of ranges below that were told already */
 };
 
 /* Start from zeros. */

@@ -469,6 +469,7 @@ int tp_stream_restart(struct tp_stream *stream, const uint64_t *open, size_t ope
 
     if (!open_is_sane(open, open_slots))
         return -TP_ECORRUPT;
+    stream->counts.gaps++;
     const struct tp_stream_frame **frames = malloc((stream->depth + 1) * sizeof(const void *));
     if (!frames)
         return -ENOMEM;
@@ -573,6 +574,7 @@ void tp_stream_add_counts(struct tp_stream_counts *into, const struct tp_stream_
     into->filtered += from->filtered;
     into->unfinished += from->unfinished;
     into->cut_by_gap += from->cut_by_gap;
+    into->gaps += from->gaps;
     into->ends_without_begin += from->ends_without_begin;
     into->too_deep += from->too_deep;
     into->lost_records += from->lost_records;

@@ -119,6 +119,7 @@ struct tp_stream_counts {
     uint64_t filtered; /* by name or by window */
     uint64_t unfinished;
     uint64_t cut_by_gap;
+    uint64_t gaps; /* behind which it went on */
     uint64_t ends_without_begin;
     uint64_t too_deep;     /* begins beyond the depth limit, left out with their ends */
     uint64_t lost_records; /* that found no room */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Device work of the running summary, for who wants sums of it beside a list. */
+ * Device work of the running summary, for who sums it beside what is there piece by piece. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "input/tptrace_list.h"
+#include "input/tptrace_summed.h"
 
 /* Times of a device may be in a clock of their own, which counts nanoseconds. */
 static double ns_per_tick(const struct tptrace_process *process)
@@ -22,8 +23,8 @@ static enum tp_summed_kind kind_of(unsigned kind)
                                                                         : TP_SUMMED_KERNELS;
 }
 
-static int take_row(struct tptrace_list *list, const struct tptrace_source *source,
-                    const struct tp_summary_row *row)
+static int take_row(const struct tptrace_summed_reading *reading,
+                    const struct tptrace_source *source, const struct tp_summary_row *row)
 {
     const struct tptrace_process *p = source->process;
     double rate = ns_per_tick(p);
@@ -36,8 +37,8 @@ static int take_row(struct tptrace_list *list, const struct tptrace_source *sour
         lengths[i] =
             (struct tp_summed_lengths){.ns = (double)tp_sketch_value(row->buckets[i].bucket) * rate,
                                        .count = row->buckets[i].count};
-    tptrace_activity_read(&activity, row->record, &p->cuda_clock, &list->cursor, source->names,
-                          &list->made, &p->meta.cuda);
+    tptrace_activity_read(&activity, row->record, &p->cuda_clock, reading->cursor, source->names,
+                          reading->made, &p->meta.cuda);
     struct tp_summed_work work = {.kind = kind_of(activity.kind),
                                   .name = activity.name->name,
                                   .count = row->sums.count,
@@ -46,12 +47,13 @@ static int take_row(struct tptrace_list *list, const struct tptrace_source *sour
                                   .most_ns = (int64_t)((double)row->sums.most * rate + 0.5),
                                   .lengths = lengths,
                                   .length_count = row->bucket_count};
-    int error = list->summed->take(list->summed, &work);
+    int error = reading->sink->take(reading->sink, &work);
     free(lengths);
     return error;
 }
 
-int tptrace_list_evicted(void *context, const struct tptrace_source *source)
+int tptrace_summed_read(const struct tptrace_summed_reading *reading,
+                        const struct tptrace_source *source)
 {
     const struct tp_summary *summary = &source->process->summary.file;
     int error = 0;
@@ -59,7 +61,15 @@ int tptrace_list_evicted(void *context, const struct tptrace_source *source)
     for (uint32_t i = 0; i < summary->row_count && !error; i++) {
         unsigned kind = tp_slot_kind(summary->rows[i].record);
         if (tptrace_is_device_work(kind) || kind == TP_EVENT_CUDA_SYNC)
-            error = take_row(context, source, &summary->rows[i]);
+            error = take_row(reading, source, &summary->rows[i]);
     }
     return error;
+}
+
+int tptrace_list_evicted(void *context, const struct tptrace_source *source)
+{
+    struct tptrace_list *list = context;
+    struct tptrace_summed_reading reading = {list->summed, &list->cursor, &list->made};
+
+    return tptrace_summed_read(&reading, source);
 }
