@@ -146,6 +146,7 @@ def test_ranges():
             own = round(table["step"]["self_device_time_total"] * 1000)
             tap.equal(own, 20 * 700, f"step itself, order {order}")
             tap.equal(table["cudaLaunchKernel"]["count"], 60, "launches")
+            assert "cuLaunchKernel" not in table, f"calls inside of others, order {order}"
             tree = [line.split() for line in r.text("tree").splitlines()]
             (step,) = [line for line in tree if line[-1:] == ["step"]]
             tap.equal(step[2:4], ["214.000us", "14.000us"], "the tree's step")

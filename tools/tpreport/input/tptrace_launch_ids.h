@@ -38,7 +38,8 @@ enum {
     TPTRACE_ID_SAW_CALL = 1,
     TPTRACE_ID_SAW_WORK = 2,
     TPTRACE_ID_LAUNCHES = 4,
-    TPTRACE_ID_BY_TIME = 8, /* placed without a record of its thread */
+    TPTRACE_ID_BY_TIME = 8,      /* placed without a record of its thread */
+    TPTRACE_ID_SAW_RUNTIME = 16, /* a call of the runtime: one of the driver is inside of it */
 };
 
 struct tptrace_launch_entry {

@@ -453,8 +453,14 @@ static int accept_call(struct tptrace_launches *l, struct caller *caller,
 
     if (call->correlation && !entry)
         return -ENOMEM;
+    if (entry && call->is_driver && entry->seen & TPTRACE_ID_SAW_RUNTIME) {
+        l->totals.inner_calls++;
+        return 0;
+    }
+    bool is_outer = entry && !call->is_driver && !(entry->seen & TPTRACE_ID_SAW_RUNTIME);
     l->totals.activities++;
     if (entry) {
+        entry->seen |= is_outer ? TPTRACE_ID_SAW_RUNTIME : 0;
         entry->seen |= TPTRACE_ID_SAW_CALL | (call->name->launches ? TPTRACE_ID_LAUNCHES : 0);
         if (entry->state == TPTRACE_ID_PLACED) {
             struct tp_launch_node *node = node_of(l, entry);
@@ -467,6 +473,14 @@ static int accept_call(struct tptrace_launches *l, struct caller *caller,
                : tptrace_wait_new(&l->ids, 0);
     if (!wait)
         return -ENOMEM;
+    if (wait->has_call && is_outer) { /* the driver's, which still waits, is inside of this one */
+        wait->name = call->name;
+        wait->start_ns = call->start_ns;
+        wait->end_ns = call->end_ns;
+        l->totals.activities--;
+        l->totals.inner_calls++;
+        return 0;
+    }
     if (wait->has_call) /* two calls of one id, the other one was told */
         wait = tptrace_wait_new(&l->ids, 0);
     if (!wait)
