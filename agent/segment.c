@@ -87,6 +87,7 @@ static int begin_segment(struct tp_live *live, struct tp_segments *segments, int
     segments->bytes = sizeof(header);
     segments->total += sizeof(header);
     segments->index_count = 0;
+    segments->is_indexed = false;
     *info_of(segments, number) =
         (struct tp_segment_info){.number = number, .bytes = sizeof(header)};
     return 0;
@@ -133,6 +134,7 @@ static void write_index(struct tp_live *live, struct tp_segments *segments)
         return;
     int64_t n = tp_os_write(segments->fd, segments->index_buffer, (size_t)bytes);
     if (n == bytes) {
+        segments->is_indexed = true;
         segments->bytes += (uint64_t)bytes;
         segments->total += (uint64_t)bytes;
         info_of(segments, segments->next - 1)->bytes = segments->bytes;
@@ -144,6 +146,7 @@ static void write_index(struct tp_live *live, struct tp_segments *segments)
 static void close_segment(struct tp_live *live, struct tp_segments *segments, bool final)
 {
     if (final && segments->next > segments->first && segments->index_count &&
+        !segments->is_indexed &&
         (segments->fd >= 0 ||
          !open_segment(live, segments, TP_OS_NO_DIR, segments->next - 1, false)))
         write_index(live, segments);
@@ -200,7 +203,8 @@ static void look_at_disk(struct tp_segments *segments, struct tp_text *ret_meta)
 
 static bool must_turn(const struct tp_segments *segments, size_t bytes)
 {
-    return segments->next == segments->first || segments->bytes + bytes > segments->step ||
+    return segments->next == segments->first || segments->is_indexed ||
+           segments->bytes + bytes > segments->step ||
            segments->index_count >= TP_SEGMENT_BLOCKS_MAX;
 }
 

@@ -32,6 +32,7 @@ struct tp_segments {
     uint32_t first,
         next; /* ring of infos: numbers [first, next) exist; next - 1 is the current one */
     uint32_t index_count;
+    bool is_indexed;              /* nothing more may follow in the current one */
     int error;                    /* last failure, 0 none */
     uint64_t retry_ns;            /* when to try again after a failure */
     bool stopped;                 /* keep-first, and the limit is reached */

@@ -79,26 +79,36 @@ START_TEST(keep_last_stays_under_the_limit_and_says_what_went)
 }
 END_TEST
 
-/* Whoever is killed between the two must not have lost a segment that nobody tells of. */
-START_TEST(a_segment_goes_when_that_is_on_disk)
+enum { SLOTS = 8192 };
+
+/* A block that does not compress, in @workspace. Return: its bytes. */
+static size_t make_block(void *workspace, size_t size, const void **ret_block)
 {
-    enum { SLOTS = 8192 };
-    static struct tp_segments segments;
     static uint64_t slots[SLOTS * TP_SLOT_WORDS];
-    static char lines[65536];
-    struct tp_text meta;
-    unsigned lowest;
-    const void *block;
-    size_t bytes, size = tp_block_encoder_size(SLOTS);
-    void *workspace = malloc(size);
+    size_t bytes;
 
     for (size_t i = 0; i < SLOTS; i++) {
         slots[i * TP_SLOT_WORDS] = (uint64_t)TP_EVENT_NVTX_POP << 56 | i;
         slots[i * TP_SLOT_WORDS + 2] = noise *= 6364136223846793005u;
     }
     ck_assert_int_eq(tp_block_encode(tp_block_encoder_init(workspace, size, SLOTS), 0, 0, 0, slots,
-                                     SLOTS, NULL, 0, 0, 0, &block, &bytes),
+                                     SLOTS, NULL, 0, 0, 0, ret_block, &bytes),
                      0);
+    return bytes;
+}
+
+/* Whoever is killed between the two must not have lost a segment that nobody tells of. */
+START_TEST(a_segment_goes_when_that_is_on_disk)
+{
+    static struct tp_segments segments;
+    static char lines[65536];
+    struct tp_text meta;
+    unsigned lowest;
+    const void *block;
+    size_t size = tp_block_encoder_size(SLOTS);
+    void *workspace = malloc(size);
+    size_t bytes = make_block(workspace, size, &block);
+
     ck_assert(tp_agent_arm());
     ck_assert_int_eq(tp_segments_init(&segments, 1u << 20), 0);
     tp_text_init(&meta, lines, sizeof(lines));
@@ -109,6 +119,51 @@ START_TEST(a_segment_goes_when_that_is_on_disk)
     } while (lowest == 1);
     free(workspace);
     ck_assert_uint_eq(count_lines("{\"t\":\"evict\""), lowest - 1);
+}
+END_TEST
+
+/* As on a full disk: each try ends where it began. */
+START_TEST(a_segment_that_cannot_be_begun_leaves_one_index)
+{
+    static struct tp_segments segments;
+    static char lines[65536];
+    struct tp_text meta;
+    char path[2048];
+    struct stat before, after;
+    unsigned lowest;
+    const void *block;
+    size_t size = tp_block_encoder_size(SLOTS);
+    void *workspace = malloc(size);
+    size_t bytes = make_block(workspace, size, &block);
+    int error;
+
+    ck_assert(tp_agent_arm());
+    ck_assert_int_eq(tp_segments_init(&segments, 1u << 20), 0);
+    tp_text_init(&meta, lines, sizeof(lines));
+    snprintf(path, sizeof(path), "%s/000002.tpt", tp_agent.live->dir);
+    fclose(fopen(path, "w")); /* in its way */
+    do
+        error = tp_segments_append(tp_agent.live, &segments, TP_OS_NO_DIR, block, bytes, &meta);
+    while (!error);
+    ck_assert_int_eq(error, -EEXIST);
+    bytes_on_disk(&lowest);
+    ck_assert_uint_eq(lowest, 1);
+    snprintf(path, sizeof(path), "%s/000001.tpt", tp_agent.live->dir);
+    ck_assert_int_eq(stat(path, &before), 0);
+    for (int i = 0; i < 3; i++) {
+        segments.retry_ns = 0;
+        ck_assert_int_eq(
+            tp_segments_append(tp_agent.live, &segments, TP_OS_NO_DIR, block, bytes, &meta),
+            -EEXIST);
+    }
+    ck_assert_int_eq(stat(path, &after), 0);
+    ck_assert_int_eq(after.st_size, before.st_size);
+    snprintf(path, sizeof(path), "%s/000002.tpt", tp_agent.live->dir);
+    ck_assert_int_eq(remove(path), 0);
+    segments.retry_ns = 0;
+    ck_assert_int_eq(
+        tp_segments_append(tp_agent.live, &segments, TP_OS_NO_DIR, block, bytes, &meta), 0);
+    free(workspace);
 }
 END_TEST
 
@@ -165,6 +220,7 @@ int main(void)
     tcase_add_checked_fixture(tests, host_begin, host_end);
     tcase_add_test(tests, keep_last_stays_under_the_limit_and_says_what_went);
     tcase_add_test(tests, a_segment_goes_when_that_is_on_disk);
+    tcase_add_test(tests, a_segment_that_cannot_be_begun_leaves_one_index);
     tcase_add_test(tests, keep_first_stops_and_counts);
     tcase_add_test(tests, a_disk_that_refuses_costs_records_not_blocks);
     return host_run(tests, "segment");
