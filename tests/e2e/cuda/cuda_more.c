@@ -113,6 +113,43 @@ static void driver(int count)
     CHECK(cuModuleUnload(module));
 }
 
+struct ipc_handle { /* CUipcMemHandle */
+    char reserved[64];
+};
+
+int cuIpcGetMemHandle(struct ipc_handle *handle, uint64_t address);
+int cuIpcOpenMemHandle_v2(uint64_t *address, struct ipc_handle handle, unsigned flags);
+int cuIpcCloseMemHandle(uint64_t address);
+int cuLaunchKernel_ptsz(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                        void *stream, void **values, void **extra);
+
+/* Memory of another process, and launches to the thread's own default stream. */
+static void shared(int count)
+{
+    void *context, *module, *function;
+    uint64_t memory, other;
+    struct ipc_handle handle;
+    int device;
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    CHECK(cuCtxCreate_v2(&context, 0, device));
+    CHECK(cuModuleLoadData(&module, "image"));
+    CHECK(cuModuleGetFunction(&function, module, "of_each_thread"));
+    CHECK(cuMemAlloc_v2(&memory, 7000));
+    CHECK(cuIpcGetMemHandle(&handle, memory));
+    CHECK(cuIpcOpenMemHandle_v2(&other, handle, 1));
+    tpagent_begin("shared");
+    for (int i = 0; i < count; i++)
+        CHECK(cuLaunchKernel_ptsz(function, 10, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL));
+    tpagent_end();
+    CHECK(cuCtxSynchronize());
+    CHECK(cuIpcCloseMemHandle(other));
+    CHECK(cuMemFree_v2(memory));
+    CHECK(cuModuleUnload(module));
+}
+
 /* Asks by name how many devices there are; what it does with one goes by address. */
 static void by_address(int count)
 {
@@ -154,11 +191,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int);
-    } scenarios[] = {{"graph", graph},
-                     {"pools", pools},
-                     {"driver", driver},
-                     {"modules", modules},
-                     {"by_address", by_address}};
+    } scenarios[] = {{"graph", graph},     {"pools", pools},   {"driver", driver},
+                     {"modules", modules}, {"shared", shared}, {"by_address", by_address}};
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (!strcmp(argv[1], scenarios[i].name)) {

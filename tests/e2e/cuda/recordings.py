@@ -391,6 +391,32 @@ def test_driver():
     tap.equal(got, wanted, "memory seen by hooks")
 
 
+def test_shared():
+    """Memory of another process; launches to the default stream of each thread."""
+    # hooks know whose memory it is, not how much
+    cases = (
+        ("cupti", [(1, 7000, 0), (1, 7000, 0), (2, 7000, 0), (2, 7000, 0)]),
+        ("hooks", [(1, 7000, 34), (1, 0, 50), (2, 0, 54), (2, 0, 38)]),
+    )
+    for mode, memory in cases:
+        p = more("shared", 5, TPAGENT_CUDA=mode).only
+        by = p.all("gpu_kernel") if mode == "cupti" else p.all("cuda_begin")
+        name = "name" if mode == "cupti" else "kernel"
+        kernels = [e for e in by if e[name]]
+        tap.equal(counts(kernels, name), {"of_each_thread": 5}, f"kernels, {mode}")
+        got = [(m.operation, m.bytes, m.flags) for m in p.all("cuda_memory")]
+        tap.equal(sorted(got), sorted(memory), f"memory, {mode}")
+        called = {
+            "cuLaunchKernel": 5,
+            "cuMemAlloc_v2": 1,
+            "cuIpcOpenMemHandle_v2": 1,
+            "cuCtxSynchronize": 1,
+            "cuIpcCloseMemHandle": 1,
+            "cuMemFree_v2": 1,
+        }
+        tap.equal(dict(api_names(p)), called, f"calls, {mode}")
+
+
 def test_names_of_modules():
     p = more("modules", 5).only
     wanted = {f"jit_kernel_{i}": 1 for i in range(5)}
@@ -474,6 +500,7 @@ def main():
     t.check("graphs, by node and whole", test_graphs)
     t.check("asynchronous allocations and pools, pinned memory", test_pools)
     t.check("the driver's interface, virtual memory", test_driver)
+    t.check("memory of other processes, streams of each thread", test_shared)
     t.check("a module at the address of another", test_names_of_modules)
     t.check("a capture window by cudaProfilerStart and Stop", test_window)
     t.check("a capture window by ranges", test_window_of_ranges)
