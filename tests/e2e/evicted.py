@@ -202,6 +202,36 @@ def cut_everywhere(folder, seed):
         shutil.rmtree(recording.parent)
 
 
+def older_summary(folder, seed):
+    """What went after the summary was last written is evicted and in no total, not missing."""
+    whole = folder / "whole" / "run"
+    whole.parent.mkdir()
+    subprocess.run([MAKE_RANDOM, str(seed), whole], check=True)
+    probe = folder / "probe" / "run"
+    shutil.copytree(whole, probe)
+    blocks = evict(probe, 0)
+    continued = 0
+    for first in range(2, blocks - 1, 3):
+        behind, ahead = (folder / f"{first}{which}" / "run" for which in "ab")
+        for recording, cut in ((behind, first), (ahead, (first + blocks) // 2)):
+            shutil.copytree(whole, recording)
+            evict(recording, cut)
+        summary = process_dir(behind) / "summary.tps"
+        shutil.copy(summary, process_dir(ahead))
+        with open(process_dir(ahead) / "meta.jsonl", "a") as meta:
+            for segment in range(1, (first + blocks) // 2 + 1):
+                meta.write(json.dumps({"t": "evict", "segment": segment}) + "\n")
+        (process,) = json.loads(report("info", "--format=json", ahead, expect=(0, 3)).stdout)[
+            "processes"
+        ]
+        assert process["missing_slots"] == 0, (seed, first, process)
+        assert process["summary"]["missing_segments"] > 0, (seed, first, process)
+        said = report("check", ahead, expect=(0, 3)).stdout
+        assert "are missing" not in said, (seed, first, said)
+        continued += process["summary"]["open_ranges"] > 0
+    assert continued, blocks
+
+
 def main():
     t = tap.Tap()
     for seed in range(1, 5):
@@ -209,6 +239,9 @@ def main():
             t.check(
                 f"seed {seed}: cut behind each block", cut_everywhere, pathlib.Path(folder), seed
             )
+    for seed in (21, 22):
+        with tempfile.TemporaryDirectory() as folder:
+            t.check(f"seed {seed}: an older summary", older_summary, pathlib.Path(folder), seed)
     for seed in (11, 12):
         with tempfile.TemporaryDirectory() as folder:
             t.check(f"seed {seed}: work of a device", work_of_a_device, pathlib.Path(folder), seed)

@@ -57,6 +57,12 @@ class Job:
             start_new_session=True,
         )
 
+    def stop(self):
+        """Nothing of it goes on when the test has failed."""
+        if self.child and self.child.poll() is None:
+            os.killpg(self.child.pid, signal.SIGKILL)
+            self.child.communicate()
+
     def end(self, kill):
         if kill:
             os.killpg(self.child.pid, signal.SIGKILL)
@@ -127,15 +133,8 @@ def flat(lines):
     return second, last
 
 
-def soak(top):
-    seed = int(os.environ.get("TEST_SEED", time.time_ns() % 1000000))
-    draw = random.Random(seed)
-    print(f"# TEST_SEED={seed}, {SECONDS} s, {PROCESSES} processes")
-    totals = dict.fromkeys(
-        ("recordings", "processes", "died", "records", "dropped", "in memory"), 0
-    )
-    until = time.monotonic() + SECONDS
-    jobs = [Job(number, top, draw) for number in range(PROCESSES)]
+def run(jobs, draw, until, totals):
+    """Until all have ended. Return: how many groups were killed."""
     killed = 0
     for job in jobs:
         job.start(until)
@@ -152,6 +151,23 @@ def soak(top):
     for job in jobs:
         job.end(kill=False)
         read_all(job.folder, totals)
+    return killed
+
+
+def soak(top):
+    seed = int(os.environ.get("TEST_SEED", time.time_ns() % 1000000))
+    draw = random.Random(seed)
+    print(f"# TEST_SEED={seed}, {SECONDS} s, {PROCESSES} processes")
+    totals = dict.fromkeys(
+        ("recordings", "processes", "died", "records", "dropped", "in memory"), 0
+    )
+    until = time.monotonic() + SECONDS
+    jobs = [Job(number, top, draw) for number in range(PROCESSES)]
+    try:
+        killed = run(jobs, draw, until, totals)
+    finally:
+        for job in jobs:
+            job.stop()
     print(f"# {killed} groups killed; " + ", ".join(f"{totals[key]} {key}" for key in totals))
     grown = [flat(lines) for job in jobs for lines in job.lines]
     grown = [pair for pair in grown if pair]

@@ -192,9 +192,10 @@ static void note_gap(struct tptrace_blocks *blocks, struct tptrace_track *track,
 
     uint64_t in_memory = tptrace_losses_in_memory(&p->losses, track, from, slots);
     p->totals.memory_slots += in_memory;
-    if (from)
+    if (from != track->join.begins_at)
         track->gap_in_memory += in_memory;
-    if (!blocks->verify || in_memory == slots || (!from && may_begin_late(p)) || count_discarded(p))
+    if (!blocks->verify || in_memory == slots ||
+        (from == track->join.begins_at && may_begin_late(p)) || count_discarded(p))
         return;
     tp_diag_fail(&diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
                  "track %u: slots %llu to %llu are missing", track->number,
@@ -234,7 +235,7 @@ static void count_missing(struct tptrace_blocks *blocks, struct tptrace_track *t
         end = said->slots;
     if (end > join->next) {
         note_gap(blocks, track, join->next, end - join->next);
-        if (join->next)
+        if (join->next != join->begins_at)
             join->gap_slots += end - join->next;
         else
             join->first_gap = end; /* nothing of it is left */

@@ -43,10 +43,10 @@ static int append(struct tptrace_join *join, struct tptrace_pieces *joined,
     piece.gap = 0;
     if (piece.first_slot > join->next) {
         piece.gap = piece.first_slot - join->next;
-        if (join->next)
+        if (join->next != join->begins_at)
             join->gap_slots += piece.gap;
         else
-            join->first_gap = piece.gap;
+            join->first_gap += piece.gap;
         join->gaps++;
     }
     join->next = piece.first_slot + piece.slots;

@@ -35,9 +35,10 @@ int tptrace_pieces_add(struct tptrace_pieces *pieces, const struct tptrace_piece
 
 /* How far a track has been joined. Zeros at its start. */
 struct tptrace_join {
-    uint64_t next;         /* number behind the last slot that there is */
-    uint64_t gap_slots;    /* missing between pieces, the first gap not among them */
-    uint64_t first_gap;    /* missing before the first piece */
+    uint64_t next;      /* number behind the last slot that there is */
+    uint64_t gap_slots; /* missing between pieces, the first gap not among them */
+    uint64_t first_gap; /* missing before the first piece */
+    uint64_t begins_at; /* slots before it are in a summary, and what follows may be deleted, too */
     uint64_t double_slots; /* that two blocks have: never made by a writer */
     uint32_t gaps;
     size_t ring; /* rings before it have nothing more to give */

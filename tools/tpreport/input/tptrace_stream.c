@@ -892,6 +892,8 @@ static int begin_track(struct run *run, const struct tp_summary_track *told)
     if (error)
         return error;
     track->join.next = track->join.first_gap = told->next_slot;
+    if (tptrace_process_uncounted(p))
+        track->join.begins_at = told->next_slot;
     struct tptrace_piece piece = {.track = track, .first_ticks = told->ticks};
     struct tptrace_reading *r = find_reading(run, &piece);
     return r ? tptrace_summary_adopt(&p->summary, told, &p->clock, &r->stream) : -ENOMEM;
