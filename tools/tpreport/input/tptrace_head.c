@@ -211,15 +211,17 @@ static void untold_lines(struct head *head, const struct tptrace_member *member)
     for (unsigned i = 0; i < TP_LOSS_END; i++) {
         if (!losses->untold[i] || !begin_member(head, member))
             continue;
-        tp_buffer_format(head->out, "%llu records dropped: %s\n",
-                         (unsigned long long)losses->untold[i], tptrace_loss_reason(i));
+        tp_buffer_count(head->out, losses->untold[i], "record{|s} dropped: ");
+        tp_buffer_string(head->out, tptrace_loss_reason(i));
+        end(head);
     }
     count_line(head, member, p->totals.memory_slots,
                p->state == TPTRACE_RUNNING
-                   ? "slots are in rings in memory, no files: nobody else can read them yet"
-                   : "slots were in rings in memory, no files, and went with the process");
+                   ? "slot{ is|s are} in rings in memory, no files: nobody else can read {it|them} "
+                     "yet"
+                   : "slot{ was|s were} in rings in memory, no files, and went with the process");
     count_line(head, member, losses->counts[TP_LOSS_LINES],
-               "lines of meta.jsonl found no room: names of threads may be missing");
+               "line{|s} of meta.jsonl found no room: names of threads may be missing");
     if (losses->counts[TP_LOSS_ERROR] && p->state != TPTRACE_ENDED && begin_member(head, member)) {
         tp_buffer_format(head->out, "its last blocks could not be written: %s",
                          tp_error_text(-(int)(losses->counts[TP_LOSS_ERROR] % ERRNO_END)));

@@ -11,6 +11,12 @@
 #include "trace/file.h"
 #include "trace/wire.h"
 
+/* Return: @path, or NULL where it is too long. */
+static const char *path_of_names(const struct tptrace_process *p, char path[TPTRACE_PATH_MAX])
+{
+    return tptrace_path(path, p->dir, "names.tpn") ? NULL : path;
+}
+
 /* Return: whether there is such a header, of this process. What is wrong with the file is told when
  * its names are read. */
 static bool read_header(const struct tptrace_process *p, void *bytes)
@@ -20,7 +26,7 @@ static bool read_header(const struct tptrace_process *p, void *bytes)
     struct tp_diag diag;
     uint64_t size;
 
-    int fd = tptrace_path(path, p->dir, "names.tpn") ? -1 : tptrace_open(path, &size, &diag);
+    int fd = path_of_names(p, path) ? tptrace_open(path, &size, &diag) : -1;
     if (fd < 0)
         return false;
     int64_t n = tptrace_read_at(fd, bytes, TP_NAMES_HEADER_BYTES, 0);
@@ -35,12 +41,13 @@ static void trouble(struct tptrace_process *p, struct tp_diag *diag)
 {
     char path[TPTRACE_PATH_MAX];
 
-    tptrace_trouble(p, diag, tptrace_path(path, p->dir, "names.tpn") ? NULL : path);
+    tptrace_trouble(p, diag, path_of_names(p, path));
 }
 
 static int take_ring(struct tptrace_process *p, const struct tp_ring_view *view)
 {
     struct tptrace_memory_ring *ring = &p->losses.rings[p->losses.ring_count];
+    char path[TPTRACE_PATH_MAX];
 
     if (view->track == TP_RING_UNCLAIMED || view->head > TPTRACE_SLOT_MAX)
         return 0;
@@ -50,9 +57,7 @@ static int take_ring(struct tptrace_process *p, const struct tp_ring_view *view)
     if (!ring->track->tid)
         ring->track->tid = view->tid;
     ring->track->has_ring = true;
-    char path[TPTRACE_PATH_MAX];
-    tptrace_track_dropped(p, ring->track, view->dropped,
-                          tptrace_path(path, p->dir, "names.tpn") ? NULL : path);
+    tptrace_track_dropped(p, ring->track, view->dropped, path_of_names(p, path));
     ring->first = view->tail;
     ring->end = view->head;
     p->losses.ring_count += ring->first < ring->end;
