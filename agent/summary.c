@@ -153,14 +153,16 @@ static void take_block(struct tp_summary_state *s)
         s->at = s->size;
         return;
     }
-    if (n == (int64_t)TP_BLOCK_HEADER_BYTES)
-        n = tp_os_read_at(s->fd, work->block, left < BLOCK_BYTES ? left : BLOCK_BYTES, s->at);
-    if (n < 0 || tp_block_header_read(&header, work->block, (uint64_t)n, s->at, NULL)) {
+    if (n != (int64_t)TP_BLOCK_HEADER_BYTES ||
+        tp_block_header_read(&header, work->block, left, s->at, NULL) ||
+        tp_block_stride(&header) > BLOCK_BYTES) {
         give_up_segment(s);
         return;
     }
     if (header.type == TP_BLOCK_EVENTS) {
-        if (!tp_block_decode(work->decoder, work->block, (uint64_t)n, s->at, &block, NULL)) {
+        n = tp_os_read_at(s->fd, work->block, tp_block_stride(&header), s->at);
+        if (!tp_block_decode(work->decoder, work->block, n < 0 ? 0 : (uint64_t)n, s->at, &block,
+                             NULL)) {
             tp_fold_block(work->fold, &block);
         } else {
             totals->missing_blocks++;
