@@ -186,13 +186,40 @@ static void modules(int count)
     }
 }
 
+/* All calls of a step have one external id; what is set between the steps has none. */
+static void external(int count)
+{
+    enum { CUSTOM = 3 };
+    void *cupti = dlopen("libcupti.so.13", RTLD_NOW), *memory;
+    int (*push)(uint32_t, uint64_t), (*pop)(uint32_t, uint64_t *);
+    uint64_t last;
+
+    *(void **)&push = dlsym(cupti, "cuptiActivityPushExternalCorrelationId");
+    *(void **)&pop = dlsym(cupti, "cuptiActivityPopExternalCorrelationId");
+    CHECK(cudaMalloc(&memory, 4096));
+    for (int i = 0; i < count; i++) {
+        tpagent_begin("step");
+        CHECK(push(CUSTOM, (uint64_t)i));
+        launch_scale(NULL);
+        CHECK(cudaMemsetAsync(memory, 0, 4096, NULL));
+        CHECK(pop(CUSTOM, &last));
+        tpagent_end();
+        tpagent_begin("between");
+        CHECK(cudaMemsetAsync(memory, 1, 4096, NULL));
+        tpagent_end();
+    }
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(memory));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(int);
-    } scenarios[] = {{"graph", graph},     {"pools", pools},   {"driver", driver},
-                     {"modules", modules}, {"shared", shared}, {"by_address", by_address}};
+    } scenarios[] = {{"graph", graph},      {"pools", pools},   {"driver", driver},
+                     {"modules", modules},  {"shared", shared}, {"by_address", by_address},
+                     {"external", external}};
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (!strcmp(argv[1], scenarios[i].name)) {

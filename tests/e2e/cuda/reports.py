@@ -182,6 +182,44 @@ def captures_are_shown(r):
     tap.equal(found, {(SCALE, "forward"): 6, (SUM, "loss"): 6, (FILL, "loss"): 6}, "tree in JSON")
 
 
+def test_without_calls():
+    """Work of calls that CUPTI tells nothing of: where their external ids say, else of no range; in
+    every order of records, and in no view twice or not at all."""
+    count, own = 6, 6 * FILL_NS
+    for order in ("api", "device", "shuffle"):
+        with tap.folder() as folder:
+            more = {"SIMCUDA_UNTOLD": "cudaMemsetAsync", "SIMCUDA_ORDER": order}
+            r = recording(folder, "external", count, "cuda_more", **more)
+            tap.equal(r.process().all("cuda_api", name="cudaMemsetAsync"), [], "calls")
+            table = r.table()
+            tap.equal(device_ns(table, "step"), count * 5000 + own, f"with an id, {order}")
+            tap.equal(device_ns(table, "between"), 0, f"without one, {order}")
+            tap.equal(device_ns(table, FILL), 2 * own, f"all of it, {order}")
+            for said in (
+                f"{count} pieces of device work were placed by external ids: their calls are not",
+                f"{count} pieces of device work ({own / 1000:.3f} us) belong to no range: no",
+            ):
+                assert said in r.said, (said, r.said)
+            rows = of_name(r.rows("events"), FILL)
+            alone = [row for row in rows if row.get("no_launch_recorded")]
+            tap.equal((len(rows), len(alone)), (2 * count, count), f"events, {order}")
+            tree = [line.split() for line in r.text("tree").splitlines()]
+            lines = [line for line in tree if line[-3:] == ["(no", "launch", "recorded)"]]
+            got = sum(float(line[2].removesuffix("us")) for line in lines)
+            calls = sum(int(line[-4]) for line in lines)
+            tap.equal((round(got * 1000), calls), (own, count), f"tree, {order}")
+            text = r.text("stacks", "--format=folded", "--metric=device")
+            alone = f"CUDA 0 (no launch recorded);{FILL} {own}"
+            assert alone in text.splitlines(), (order, text)
+            got = folded(text.replace(alone + "\n", ""))
+            wanted = {("step", SCALE): count * 5000, ("step", FILL): own}
+            tap.equal(got, wanted, f"stacks, {order}")
+            gaps = r.text("gpu", "--row-limit=-1").splitlines()
+            ended = [line.split(", ")[-1] for line in gaps if f"  {FILL}, " in line]
+            unknown = {"(no launch recorded)", "(call not recorded)"}
+            tap.equal(set(ended), unknown, f"who ended gaps, {order}")
+
+
 def test_graphs():
     """A launch's kernels count for the range that launched it, and say where they were captured."""
     everything = 6 * (5000 + 700 + FILL_NS)
@@ -449,6 +487,7 @@ def main():
     t.check("ranges, with records in any order", test_ranges)
     t.check("hooks: launches without device times", test_hooks)
     t.check("graphs, by node and whole", test_graphs)
+    t.check("work of calls that nobody tells of", test_without_calls)
     t.check("dropped records", test_dropped)
     t.check("single events", test_events)
     t.check("the total", test_total)

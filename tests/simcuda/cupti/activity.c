@@ -103,9 +103,12 @@ static void put_overhead(const struct sim_call *call)
     sim_buffer_put(&record, 0);
 }
 
-void sim_activity_call(const struct sim_call *call)
+void sim_activity_call(const struct sim_call *call, bool told)
 {
-    if (call_wanted(call->domain, call->cbid)) {
+    if (!told) {
+        if (external.any && enabled[SIM_RECORD_EXTERNAL] && !call->outer)
+            put_external(call->correlation);
+    } else if (call_wanted(call->domain, call->cbid)) {
         if (every.overhead)
             put_overhead(call);
         if (external.any && enabled[SIM_RECORD_EXTERNAL])

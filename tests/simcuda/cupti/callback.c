@@ -2,7 +2,8 @@
 /*
  * The subscriber and its callbacks; the observer that the driver calls. One subscriber a process.
  * Who else holds CUPTI: SIMCUDA_CUPTI_HOLDER=NAME refuses every subscription with 39 and says the
- * name to cuptiSubscribe_v2; SIMCUDA_SUBSCRIBE=ERROR refuses with that error.
+ * name to cuptiSubscribe_v2; SIMCUDA_SUBSCRIBE=ERROR refuses with that error. Calls named
+ * SIMCUDA_UNTOLD, and those inside of them, have neither callbacks nor API records.
  */
 #include "callback_data.h"
 #include "cupti.h"
@@ -26,6 +27,7 @@ static bool wanted[DOMAINS][CBIDS];
 static __thread bool in_callback;
 static bool stale_names;
 static uint64_t calls_to_failure;
+static const char *untold; /* NULL: all calls are told */
 
 static void call_back(uint32_t domain, uint32_t cbid, const void *info)
 {
@@ -56,12 +58,20 @@ static bool is_wanted(uint32_t domain, uint32_t cbid)
     return subscriber.callback && cbid < CBIDS && wanted[domain][cbid];
 }
 
+static bool is_told(const struct sim_call *call)
+{
+    for (; call && untold; call = call->outer)
+        if (!strcmp(call->name, untold))
+            return false;
+    return true;
+}
+
 static void enter(struct sim_call *call)
 {
     if (__builtin_expect(in_callback || sim_in_buffer_callback(), 0) &&
         !strstr(call->name, "Synchronize"))
         sim_cupti_core_if_there()->misuse("%s called inside a callback", call->name);
-    if (is_wanted(call->domain, call->cbid))
+    if (is_wanted(call->domain, call->cbid) && is_told(call))
         call_back_at(call, 0);
 }
 
@@ -79,9 +89,11 @@ static void count_to_failure(void)
 
 static void leave(struct sim_call *call)
 {
-    if (is_wanted(call->domain, call->cbid))
+    bool told = is_told(call);
+
+    if (is_wanted(call->domain, call->cbid) && told)
         call_back_at(call, 1);
-    sim_activity_call(call);
+    sim_activity_call(call, told);
     if (__builtin_expect(calls_to_failure, 0) && !call->outer)
         count_to_failure();
 }
@@ -150,6 +162,7 @@ void sim_observe(const struct sim_core *core)
     done = true;
     calls_to_failure = core->number("FATAL_AFTER", 0);
     stale_names = core->number("STALE_NAMES", 0);
+    untold = *core->text("UNTOLD") ? core->text("UNTOLD") : NULL;
     core->observe(&observer);
 }
 

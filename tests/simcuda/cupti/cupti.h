@@ -99,7 +99,7 @@ bool sim_buffers_zeroed(void);
 bool sim_kind_enabled(uint32_t kind);
 void sim_activity_give_up(void); /* nothing is recorded from now on */
 /* The API record that the call deserves, and what goes before it. */
-void sim_activity_call(const struct sim_call *call);
+void sim_activity_call(const struct sim_call *call, bool told);
 void sim_activity_work(const struct sim_work *work);
 void sim_activity_memory(const struct sim_memory *memory);
 void sim_activity_pool(enum sim_pool_operation operation, const struct sim_pool *pool,

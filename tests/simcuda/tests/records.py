@@ -5,7 +5,6 @@ import sys
 
 import sim
 
-
 # Calls and callbacks
 
 
@@ -49,6 +48,18 @@ def external_ids_come_before_their_call():
     for external, call in zip(work[::2], work[1::2]):
         sim.equal((external.word, external.kind, external.id), ("external", 5, 77))
         sim.equal(call.correlation, external.correlation)
+
+
+def an_untold_call_leaves_its_work_and_external_id():
+    plain = sim.scenario("launches", 2, do="kinds=4,5,10,39 external=5:77")
+    more = {"SIMCUDA_UNTOLD": "cudaLaunchKernel"}
+    run = sim.scenario("launches", 2, do="kinds=4,5,10,39 external=5:77", **more)
+    strip = lambda kernels: [(k.name, k.start, k.correlation) for k in kernels]
+    sim.equal(strip(run.all("kernel")), strip(plain.all("kernel")))
+    launches = {k.correlation for k in plain.all("kernel")}
+    calls = [c.correlation for word in ("runtime", "driver") for c in run.all(word)]
+    sim.equal(launches & set(calls), set())
+    sim.true(launches <= {x.correlation for x in run.all("external")}, run.all("external"))
 
 
 # Order and buffers
@@ -166,6 +177,7 @@ tap.check(one_driver_call_can_be_recorded_alone)
 tap.check(without_api_records_there_are_no_ids)
 tap.check(failed_calls_have_their_error)
 tap.check(external_ids_come_before_their_call)
+tap.check(an_untold_call_leaves_its_work_and_external_id)
 for each in ("api", "device", "late"):
     tap.check(records_of_device_work, each)
 tap.check(shuffled_records_are_all_there)

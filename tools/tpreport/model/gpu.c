@@ -229,6 +229,16 @@ static void find_launcher(const struct tp_event_list *list, struct tp_gpu_gap *g
     }
 }
 
+const char *tp_gpu_gap_ended_by(const struct tp_event_list *list, const struct tp_gpu_gap *gap)
+{
+    uint32_t who = gap->launcher != TP_STRING_NONE ? gap->launcher : gap->call;
+
+    if (who != TP_STRING_NONE)
+        return tp_strings_get(list->strings, who)->bytes;
+    return list->events[gap->event].flags & TP_EVENT_NO_LAUNCH ? "(no launch recorded)"
+                                                               : "(call not recorded)";
+}
+
 int tp_gpu_of_list(struct tp_gpu_report *report, const struct tp_event_list *list, size_t gap_limit)
 {
     size_t count = collect(list, NULL);

@@ -55,4 +55,8 @@ int tp_gpu_of_list(struct tp_gpu_report *report, const struct tp_event_list *lis
                    size_t gap_limit);
 void tp_gpu_fini(struct tp_gpu_report *report);
 
+/** tp_gpu_gap_ended_by - name of the operator that launched what ended a gap, or else of the call,
+ * or in brackets why there is none: also of work that an operator is credited with by other ids */
+const char *tp_gpu_gap_ended_by(const struct tp_event_list *list, const struct tp_gpu_gap *gap);
+
 #endif

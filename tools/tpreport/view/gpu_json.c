@@ -181,10 +181,7 @@ static void put_device_lines(struct tp_csv_line *line, const struct tp_report *r
     }
     for (size_t i = 0; i < device->gap_count && (int64_t)i != limit; i++) {
         const struct tp_gpu_gap *gap = &device->gaps[i];
-        uint32_t who = gap->launcher != TP_STRING_NONE ? gap->launcher : gap->call;
-        put_line(line, "longest_gap_ns", device->device,
-                 who == TP_STRING_NONE ? "(no launch recorded)"
-                                       : tp_strings_get(report->strings, who)->bytes,
+        put_line(line, "longest_gap_ns", device->device, tp_gpu_gap_ended_by(report->list, gap),
                  gap->length_ns);
     }
 }

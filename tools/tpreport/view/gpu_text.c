@@ -102,7 +102,7 @@ static void put_longest(struct gpu_text *t, const struct tp_gpu_device *device)
         else if (gap->call != TP_STRING_NONE)
             put_name(t, gap->call, "");
         else
-            tp_buffer_string(&t->out, "(no launch recorded)");
+            tp_buffer_string(&t->out, tp_gpu_gap_ended_by(list, gap));
         tp_buffer_char(&t->out, '\n');
     }
 }
