@@ -192,6 +192,11 @@ bool tp_cuda_buffers_again(uint64_t wait_ns)
     return done;
 }
 
+bool tp_cuda_buffers_done(void)
+{
+    return !atomic_load(&pool.waiting);
+}
+
 /*
  * Another client may have registered callbacks of its own, or have switched kinds off: neither is
  * told to us. So many calls as must have filled a buffer, and none came back.

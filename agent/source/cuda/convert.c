@@ -17,7 +17,7 @@
 #define NAMES 128u
 #define TURNS 256u
 
-uint8_t tp_cuda_listed[3][TP_CUDA_CBIDS / 8];
+uint8_t tp_cuda_listed[3][TP_CUDA_CBIDS / 8], tp_cuda_launching[3][TP_CUDA_CBIDS / 8];
 _Atomic uint32_t tp_cuda_window_turn;
 
 /* --- the capture window, in correlation ids: calls get them in the order in which they begin */
@@ -71,7 +71,7 @@ struct name_line {
 struct conversion {
     struct tp_cuda_walk *walk;
     uint32_t api;
-    uint32_t newest[TP_CUPTI_DOMAIN_RUNTIME + 1]; /* as in struct tp_cuda */
+    uint32_t newest[TP_CUPTI_DOMAIN_RUNTIME + 1], newest_launch, newest_launched; /* as there */
     uint64_t ticks, wait_ns, until;
     struct name_line names[NAMES]; /* CUPTI shares one text among a kernel's records */
 };
@@ -115,6 +115,12 @@ static inline void note_time(struct conversion *c, uint64_t start, uint64_t end)
 
 #define F(RECORD, field) tp_cupti_##RECORD##_##field(record, c->api)
 
+static inline void note_newer(uint32_t *newest, uint32_t correlation)
+{
+    if ((int32_t)(correlation - *newest) > 0)
+        *newest = correlation;
+}
+
 static inline bool put(const struct conversion *c, unsigned kind, unsigned slots, uint32_t argument,
                        const uint64_t words[4], const uint64_t *more)
 {
@@ -150,6 +156,7 @@ static void convert_kernel(struct conversion *c, const void *record)
     uint64_t start = F(KERNEL, start), end = F(KERNEL, end);
     uint32_t correlation = F(KERNEL, correlation);
 
+    note_newer(&c->newest_launched, correlation);
     if (!is_wanted(correlation))
         return;
     uint32_t name = kernel_name(c, F(KERNEL, name));
@@ -252,8 +259,10 @@ static void convert_api(struct conversion *c, const void *record)
 
     if (cbid < TP_CUDA_CBIDS && !(tp_cuda_listed[domain][cbid / 8] >> cbid % 8 & 1))
         return;
-    if ((int32_t)(F(API, correlation) - c->newest[domain]) > 0)
-        c->newest[domain] = F(API, correlation);
+    note_newer(&c->newest[domain], F(API, correlation));
+    if (cbid < TP_CUDA_CBIDS && tp_cuda_launching[domain][cbid / 8] >> cbid % 8 & 1 &&
+        !F(API, result))
+        note_newer(&c->newest_launch, F(API, correlation));
     if (!is_wanted(F(API, correlation)))
         return;
     if (domain == TP_CUPTI_DOMAIN_DRIVER) {
@@ -518,11 +527,12 @@ static bool has_room(struct conversion *c)
     return result;
 }
 
-static void tell_newest(_Atomic uint32_t *newest, uint32_t mine)
+void tp_cuda_newer(_Atomic uint32_t *newest, uint32_t correlation)
 {
     uint32_t before = atomic_load_explicit(newest, memory_order_relaxed);
 
-    while ((int32_t)(mine - before) > 0 && !atomic_compare_exchange_weak(newest, &before, mine))
+    while ((int32_t)(correlation - before) > 0 &&
+           !atomic_compare_exchange_weak(newest, &before, correlation))
         ;
 }
 
@@ -535,6 +545,8 @@ bool tp_cuda_convert(struct tp_cuda_walk *walk, uint64_t wait_ns)
     c.until = atomic_load_explicit(&tp_cuda.until, memory_order_relaxed);
     for (unsigned i = 0; i <= TP_CUPTI_DOMAIN_RUNTIME; i++)
         c.newest[i] = atomic_load_explicit(&tp_cuda.newest[i], memory_order_relaxed);
+    c.newest_launch = atomic_load_explicit(&tp_cuda.newest_launch, memory_order_relaxed);
+    c.newest_launched = atomic_load_explicit(&tp_cuda.newest_launched, memory_order_relaxed);
     c.ticks = tp_ticks();
     tp_tls.any_window = 1; /* the window was asked by the call's number */
     while ((record = next_record(walk, walk->record)) && (room = has_room(&c))) {
@@ -548,7 +560,9 @@ bool tp_cuda_convert(struct tp_cuda_walk *walk, uint64_t wait_ns)
     while (until < c.until && !atomic_compare_exchange_weak(&tp_cuda.until, &until, c.until))
         ;
     for (unsigned i = 0; i <= TP_CUPTI_DOMAIN_RUNTIME; i++)
-        tell_newest(&tp_cuda.newest[i], c.newest[i]);
+        tp_cuda_newer(&tp_cuda.newest[i], c.newest[i]);
+    tp_cuda_newer(&tp_cuda.newest_launch, c.newest_launch);
+    tp_cuda_newer(&tp_cuda.newest_launched, c.newest_launched);
     return room;
 }
 

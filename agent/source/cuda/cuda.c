@@ -21,6 +21,7 @@
 #define EXIT_WAIT_NS 2000000000u
 #define FAST_EXIT_WAIT_NS 500000000u
 #define WHY_BYTES 512u
+#define IDS_OF_A_LAUNCH 16u /* at most: its driver's calls may have ids of their own */
 
 enum cuda_result { /* of the runtime and of the driver alike */
                    NO_DEVICE = 100,
@@ -73,17 +74,25 @@ static bool any_lost(void)
 
 /*
  * A forced flush has brought all that CUPTI has for us. The exiting thread's newest call has an API
- * record, unless CUPTI dropped some or somebody else got it.
+ * record, and the newest launch a kernel, unless CUPTI dropped some or somebody else got it.
  */
 void tp_cuda_check_end(void)
 {
     uint32_t called = tp_tls.cuda_correlation, came = 0;
+    uint32_t launch = atomic_load(&tp_cuda.newest_launch);
+    uint32_t launched = atomic_load(&tp_cuda.newest_launched);
 
+    if (any_lost() || tp_capture_turn() || !tp_cuda_buffers_done())
+        return;
     if (called)
         came = atomic_load(&tp_cuda.newest[tp_tls.cuda_domain]);
-    if (called && (int32_t)(called - came) > 0 && !any_lost() && !tp_capture_turn())
+    if (called && (int32_t)(called - came) > 0)
         tp_cuda_lose("took CUPTI's buffers or switched its records off: device records are missing",
                      "another client of CUPTI");
+    if ((int32_t)(launch - launched) > (int32_t)IDS_OF_A_LAUNCH)
+        tp_cuda_lose("have no records of kernels: another client of CUPTI switched these off, or "
+                     "CUPTI left them out",
+                     "the newest launches");
 }
 
 /*
@@ -238,6 +247,7 @@ static void fork_child(void)
     memset(&tp_cuda.lost, 0, sizeof(tp_cuda.lost));
     atomic_store(&tp_cuda.until, 0);
     memset(&tp_cuda.newest, 0, sizeof(tp_cuda.newest));
+    tp_cuda.newest_launch = tp_cuda.newest_launched = 0;
     tp_cuda.is_started = false;
     atomic_store(&tp_cuda.broken, 0);
     tp_cuda_lines_forget();

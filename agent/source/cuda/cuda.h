@@ -72,6 +72,8 @@ struct tp_cuda {
     struct tp_cuda_lost lost;
     /* highest correlation id of an API record, by domain, modulo 2^32 */
     _Atomic uint32_t newest[TP_CUPTI_DOMAIN_RUNTIME + 1];
+    /* the same of launches that succeeded, and of what came of them: kernels, nodes of a graph */
+    _Atomic uint32_t newest_launch, newest_launched;
     _Atomic uint64_t until; /* end of the newest device record, in CUPTI's clock */
 };
 
@@ -109,7 +111,8 @@ void tp_cuda_after_call(int result);
 
 #define TP_CUDA_TAKEN "takes CUPTI's buffers: device records end here"
 
-/** tp_cuda_check_end - after the last flush: say it where records of the newest call never came */
+/** tp_cuda_check_end - after the last flush: say it where records of the newest call, or of the
+ * newest kernels, never came */
 void tp_cuda_check_end(void);
 
 /** tp_cuda_lose - once: @who has done @what, and records are missing from here on. Context: any. */
@@ -151,6 +154,8 @@ tp_cupti_complete tp_cuda_buffer_complete;
 /** tp_cuda_buffers_again - convert what found no room. Context: flusher. @wait_ns for each. Return:
  * whether all is done. */
 bool tp_cuda_buffers_again(uint64_t wait_ns);
+/** tp_cuda_buffers_done - whether nothing waits for that */
+bool tp_cuda_buffers_done(void);
 /** tp_cuda_buffers_watch - once per second: whether buffers that are out come back. Context:
  * flusher. */
 void tp_cuda_buffers_watch(void);
@@ -181,8 +186,11 @@ void tp_cuda_keep_names(struct tp_cuda_walk *walk);
 /** tp_cuda_count_rest - the records behind walk->record are lost */
 void tp_cuda_count_rest(struct tp_cuda_walk *walk);
 
-extern uint8_t
-    tp_cuda_listed[3][TP_CUDA_CBIDS / 8]; /* by domain: calls that are recorded, a bit each */
+/* By domain, a bit each: calls that are recorded, and those that launch a kernel. */
+extern uint8_t tp_cuda_listed[3][TP_CUDA_CBIDS / 8], tp_cuda_launching[3][TP_CUDA_CBIDS / 8];
+
+/** tp_cuda_newer - @correlation, if it is newer, into *newest. Context: hook. */
+void tp_cuda_newer(_Atomic uint32_t *newest, uint32_t correlation);
 
 /** tp_cuda_window - the capture window turned at the call with this correlation id. Context: hook.
  */

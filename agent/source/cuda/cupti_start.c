@@ -112,6 +112,7 @@ static void on_graph_node(uint32_t id, const struct tp_cupti_resource_data *reso
     if (tp_cuda.cupti.GetGraphId && graph->graph)
         tp_cuda.cupti.GetGraphId(graph->graph, &number);
     tp_record_point(TP_EVENT_CUDA_NODE, number, node, original, 0);
+    tp_cuda_newer(&tp_cuda.newest_launched, tp_tls.cuda_correlation);
 }
 
 static void on_state(uint32_t id)
@@ -227,6 +228,8 @@ static void enable_calls(uint32_t domain)
         if (!length || !tp_cuda_is_listed(domain, plain, length))
             continue;
         tp_cuda_listed[domain][id / 8] |= (uint8_t)(1u << id % 8);
+        if (strstr(plain, "LaunchKernel") || strstr(plain, "LaunchCooperativeKernel"))
+            tp_cuda_launching[domain][id / 8] |= (uint8_t)(1u << id % 8);
         if (strstr(plain, "ProfilerStart"))
             profiler_start[domain][id / 8] |= (uint8_t)(1u << id % 8);
         if (strstr(plain, "ProfilerStop"))

@@ -186,6 +186,33 @@ static void modules(int count)
     }
 }
 
+/* One kernel runs, the others wait in a graph that is never launched. */
+static void captured(int count)
+{
+    void *stream, *graph;
+
+    CHECK(cudaStreamCreateWithFlags(&stream, 1));
+    launch_scale(stream);
+    CHECK(cudaStreamBeginCapture(stream, 0));
+    for (int i = 0; i < count; i++)
+        launch_scale(stream);
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaGraphDestroy(graph));
+}
+
+/* One kernel runs, the other launches are of none. */
+static void failed(int count)
+{
+    static const char nothing = 0;
+    struct dim3 one = {1, 1, 1};
+
+    launch_scale(NULL);
+    for (int i = 0; i < count; i++)
+        check(!cudaLaunchKernel(&nothing, one, one, NULL, 0, NULL), "a launch of no kernel");
+    CHECK(cudaDeviceSynchronize());
+}
+
 /* All calls of a step have one external id; what is set between the steps has none. */
 static void external(int count)
 {
@@ -217,9 +244,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int);
-    } scenarios[] = {{"graph", graph},      {"pools", pools},   {"driver", driver},
-                     {"modules", modules},  {"shared", shared}, {"by_address", by_address},
-                     {"external", external}};
+    } scenarios[] = {{"graph", graph},       {"pools", pools},       {"driver", driver},
+                     {"modules", modules},   {"shared", shared},     {"by_address", by_address},
+                     {"external", external}, {"captured", captured}, {"failed", failed}};
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (!strcmp(argv[1], scenarios[i].name)) {

@@ -210,6 +210,27 @@ def test_kinds_switched_off():
         tap.equal(p.line("cuda")["missing"], 1, "the cuda line")
 
 
+KERNELLESS = (
+    "the newest launches have no records of kernels: another client of CUPTI switched these off,"
+    " or CUPTI left them out"
+)
+
+
+def test_kernels_switched_off():
+    """One that switches off nothing but kernels, by dlsym: calls go on coming, their kernels do
+    not. Launches that are captured, or fail, have no kernel either."""
+    _, done, p, said = profiling("disable-kernels-dlsym")
+    tap.equal(done.err, f"tpagent: cuda: {KERNELLESS}\n", "stderr")
+    tap.equal(len(p.all("gpu_kernel")), 31, "kernels from before")
+    tap.equal(len(p.all("cuda_api", name="cudaLaunchKernel")), 61, "launches")
+    assert f"CUDA: {KERNELLESS}" in said, said
+    for nested in ("same", "runtime", "driver", "none"):
+        for scenario in ("captured", "failed"):
+            p = run([program("cuda_more"), scenario, "30"], SIMCUDA_NESTED=nested).only
+            tap.equal(p.line("cuda").get("missing", 0), 0, f"{scenario}, nested {nested}")
+            tap.equal(len(p.all("gpu_kernel")), 1, f"kernels, {scenario}, nested {nested}")
+
+
 def test_silence():
     """Where one took the buffers unseen and the program goes on, that is said after half a minute:
     it may never end."""
@@ -238,6 +259,7 @@ def main():
     t.check("another client takes CUPTI's buffers", test_replaced_callbacks)
     t.check("the same, with functions from dlsym", test_replaced_by_dlsym)
     t.check("another client switches records off", test_kinds_switched_off)
+    t.check("another client switches records of kernels off", test_kernels_switched_off)
     t.check("another client has the buffers, and the program goes on", test_silence)
     t.check("PyTorch's caching allocator", test_allocator)
     t.end()

@@ -9,6 +9,7 @@
  * replace-dlsym  the same with functions that dlsym found
  * disable        launches COUNT kernels, switches kinds off, launches as many again
  * disable-dlsym  the same with functions that dlsym found
+ * disable-kernels-dlsym  the same, but only the kind of kernels
  * linger         as replace-dlsym, but it launches COUNT kernels ten times a second until it is
  *                killed
  */
@@ -116,11 +117,14 @@ static int launch(int count)
     return cudaDeviceSynchronize();
 }
 
-static int disable(int count)
+static int disable(int count, int all)
 {
     if (launch(count))
         return 1;
-    each_kind(cupti.disable);
+    if (all)
+        each_kind(cupti.disable);
+    else
+        cupti.disable(10);
     return launch(count);
 }
 
@@ -151,7 +155,7 @@ int main(int argc, char **argv)
     if (strstr(how, "dlsym") || !strcmp(how, "linger"))
         find_by_dlsym();
     if (!strncmp(how, "disable", 7))
-        return disable(count);
+        return disable(count, !strstr(how, "kernels"));
     if (subscribes && subscribe())
         return 0;
     cupti.register_callbacks(request, complete);
