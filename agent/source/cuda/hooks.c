@@ -19,7 +19,18 @@
 #define NOT_INITIALIZED 3 /* the error of both libraries where there is none */
 #define CALLER __builtin_return_address(0)
 
-enum { COPY_HTOD = 1, COPY_DTOH = 2, COPY_DTOD = 8, COPY_HTOH = 9, COPY_PEER = 10 };
+enum { /* as CUPTI counts */
+       COPY_HTOD = 1,
+       COPY_DTOH = 2,
+       COPY_HTOA = 3,
+       COPY_ATOH = 4,
+       COPY_ATOA = 5,
+       COPY_ATOD = 6,
+       COPY_DTOA = 7,
+       COPY_DTOD = 8,
+       COPY_HTOH = 9,
+       COPY_PEER = 10
+};
 /* CUDA's structs, as far as they are read; those passed by value, whole. */
 struct tp_extent {
     size_t width, height, depth;
@@ -60,6 +71,18 @@ struct tp_copy_3d {
     struct tp_pitched to;
     struct tp_extent extent;
     int kind;
+};
+
+struct tp_copy_3d_peer {
+    const void *from_array;
+    size_t from_position[3];
+    struct tp_pitched from;
+    int from_device;
+    const void *to_array;
+    size_t to_position[3];
+    struct tp_pitched to;
+    int to_device;
+    struct tp_extent extent;
 };
 
 struct tp_driver_copy_2d { /* CUDA_MEMCPY2D */
@@ -210,6 +233,24 @@ static void copy_block(struct call *call, const struct tp_copy_3d *block, const 
     /* with an array the width counts elements, whose size it does not say */
     copy(call, arrays ? 0 : block->extent.width * block->extent.height * block->extent.depth,
          block ? block->kind : -1, stream);
+}
+
+static void copy_block_to_peer(struct call *call, const struct tp_copy_3d_peer *block,
+                               const void *stream)
+{
+    bool arrays = !block || block->from_array || block->to_array;
+
+    copy_as(call, arrays ? 0 : block->extent.width * block->extent.height * block->extent.depth,
+            COPY_PEER, stream);
+}
+
+static void copies(struct call *call, const size_t *sizes, size_t count, const void *stream)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; sizes && i < count; i++)
+        bytes += sizes[i];
+    copy_as(call, bytes, 0, stream);
 }
 
 static void copy_area(struct call *call, const struct tp_driver_copy_2d *area, const void *stream)

@@ -312,7 +312,8 @@ def test_plugins():
 
 
 def test_two_runtimes():
-    """A call reaches the runtime that its caller needs, whichever was there first."""
+    """A call reaches the runtime that its caller needs, whichever was there first, with all that
+    its version takes."""
     plugins = [program("libwaits12.so"), program("libwaits13.so")]
     for order, wanted in ((plugins, "1012\n1013\n"), (plugins[::-1], "1013\n1012\n")):
         command = [program("plugin_host"), *order]
@@ -321,7 +322,10 @@ def test_two_runtimes():
             variables["LD_LIBRARY_PATH"] = recorded.PROGRAMS
             done = run(command, TPAGENT_CUDA="hooks", **variables)
             tap.equal((done.out, done.err), (2 * wanted, ""), "who answered")
-            tap.equal(api_names(done.only), {"cudaDeviceSynchronize": 4}, "calls")
+            wanted_calls = {"cudaDeviceSynchronize": 4, "cudaMemcpyBatchAsync": 4}
+            tap.equal(api_names(done.only), wanted_calls, "calls")
+            copies = done.only.all("cuda_begin", name="cudaMemcpyBatchAsync")
+            tap.equal([e.bytes for e in copies], [30] * 4, "bytes")
 
 
 def test_looked_up():
