@@ -5,11 +5,12 @@ import collections
 import json
 import math
 import os
+import re
 
 import recorded
 import run_viewers
 import tap
-from recorded import Chosen, Recording, length, program, work_of
+from recorded import Chosen, Recording, SCRIPT, length, nvcc_program, program, work_of
 
 SCALE, SUM = "scale(float*, float)", "sum(float const*, float*)"
 FILL = "Memset (Device)"
@@ -99,6 +100,69 @@ def test_streams():
         tap.equal([d["streams"] for d in r.gpu()], [2], "streams")
         places = {(e["name"], e["args"]["stream"]) for e in r.work()}
         tap.equal(len(places), 2, "a stream each")
+
+
+def cpu_ns(table, name):
+    return table[name]["count"], round(table[name]["cpu_time_total"] * 1000)
+
+
+def test_nvcc():
+    """A program of nvcc: kernels, copies with their bytes, calls and their times."""
+    script = "kernel _Z4oncePi 1234; api cudaLaunchKernel 3000; api cudaMemcpy 9000"
+    script += "; api cudaMalloc 5000"
+    with tap.folder() as scratch, tap.folder() as folder:
+        built = nvcc_program(scratch, "every.cu")
+        r = Recording(folder, [built], SIMCUDA_INLINE=script)
+        views_agree(r, {"once(int*)": (9, 1234)})
+        table = r.table()
+        tap.equal(cpu_ns(table, "cudaLaunchKernel"), (5, 5 * 3000), "launches")
+        tap.equal(cpu_ns(table, "cudaMalloc"), (4, 4 * 5000), "allocations")
+        # to the device 100 bytes and 4 rows of 32, within it 200, from it 4 rows of 16; twice
+        copies = collections.Counter(
+            (e["name"].split()[1], e["args"]["bytes"], round(e["dur"] * 1000))
+            for e in r.work()
+            if e["cat"] == "gpu_memcpy"
+        )
+        sizes = ("HtoD", 100), ("DtoD", 200), ("HtoD", 4 * 32), ("DtoH", 4 * 16)
+        wanted = {(way, size, 1000 + size // 16): 2 for way, size in sizes}
+        tap.equal(copies, wanted, "copies, bytes, lengths")
+        # a blocking copy is over when the bytes are there, and not before its call would be
+        count, ns = cpu_ns(table, "cudaMemcpy")
+        assert (count, ns >= 2 * 9000) == (2, True), (count, ns)
+
+
+def test_calls():
+    """Calls of a C program and their times; copies and fills with their bytes."""
+    script = "api cudaMalloc 7000; api cudaMallocHost 4000; api cudaLaunchKernel 2500; " + SCRIPT
+    with tap.folder() as folder:
+        r = recording(folder, "streams", 50, SIMCUDA_INLINE=script)
+        tap.equal(cpu_ns(r.table(), "cudaLaunchKernel"), (100, 100 * 2500), "launches")
+    with tap.folder() as folder:
+        r = recording(folder, "memory", 1, SIMCUDA_INLINE=script)
+        table = r.table()
+        tap.equal(cpu_ns(table, "cudaMalloc"), (1, 7000), "cudaMalloc")
+        tap.equal(cpu_ns(table, "cudaMallocHost"), (1, 4000), "cudaMallocHost")
+        got = [(e["args"]["bytes"], round(e["dur"] * 1000)) for e in r.work()]
+        wanted = [(1000, 1000 + 1000 // 64)] + [(n, 1000 + n // 16) for n in (500, 600, 700)]
+        tap.equal(sorted(got), sorted(wanted), "copies and fills")
+
+
+def test_clock_steps():
+    """Real time is set while the program runs: every length is right, and the step is said. The
+    recording's own clock knows nothing of it."""
+    for step in (10**9, -(10**9)):
+        steps = {"SIMCUDA_CLOCK": "real", "SIMCUDA_STEP_NS": step, "SIMCUDA_STEP_AFTER": 50}
+        with tap.folder() as folder:
+            r = recording(folder, "ranges", 20, **steps)
+            tap.equal(r.kernels(), {SCALE: (40, 40 * 5000), SUM: (20, 20 * 700)}, f"by {step}")
+            tap.equal(device_ns(r.table(), "forward"), 40 * 5000, f"forward, by {step}")
+            said = re.search(r"CUPTI's clock was set .* \(by (-?[\d.]+) s\): when", r.said)
+            assert said and abs(float(said[1]) * 1e9 - step) < 0.2e9, r.said
+        with tap.folder() as folder:
+            r = recording(folder, "ranges", 20, **steps, TPAGENT_CUPTI_CLOCK="tsc")
+            counts = {name: count for name, (count, _) in r.kernels().items()}
+            tap.equal(counts, {SCALE: 40, SUM: 20}, f"own clock, by {step}")
+            assert "CUPTI's clock" not in r.said, r.said
 
 
 def test_geometry():
@@ -482,6 +546,9 @@ def test_live():
 def main():
     t = Chosen()
     t.check("two streams: every view has the script's kernels", test_streams)
+    t.check("a program of nvcc: every figure is the script's", test_nvcc)
+    t.check("calls and their times, bytes of copies", test_calls)
+    t.check("steps of CUPTI's clock", test_clock_steps)
     t.check("launch geometry and occupancy", test_geometry)
     t.check("two devices, each with its own", test_devices)
     t.check("ranges, with records in any order", test_ranges)

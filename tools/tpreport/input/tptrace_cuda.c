@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LENGTH_MAX (UINT64_C(1) << 55) /* ns, a year: nothing takes as long */
+#define STEP_MIN 10000000u             /* ns, beside a thousandth: no mere adjustment does it */
 #define BYTES_MAX (UINT64_C(1) << 44)  /* of one allocation */
 
 /* ---- times ---- */
@@ -17,6 +18,21 @@ static int fit_untied(struct tptrace_cuda_clock *clock)
     struct tp_clock_pair pair = {.ticks = UINT64_C(1) << 60};
 
     return tp_clock_fit(&clock->cupti, &pair, 1, INT64_C(1) << 60, 1e9);
+}
+
+/* @pairs: in the order in which they were read */
+static int64_t largest_step(const struct tp_clock_pair *pairs, size_t count)
+{
+    int64_t largest = 0;
+
+    for (size_t i = 1; i < count; i++) {
+        uint64_t ours_ns = (uint64_t)pairs[i].monotonic_ns - (uint64_t)pairs[i - 1].monotonic_ns;
+        int64_t step_ns = (int64_t)(pairs[i].ticks - pairs[i - 1].ticks - ours_ns);
+        uint64_t size = step_ns < 0 ? -(uint64_t)step_ns : (uint64_t)step_ns;
+        if (size >= STEP_MIN + ours_ns / 1000 && size > (uint64_t)llabs(largest))
+            largest = step_ns > -INT64_MAX ? step_ns : -INT64_MAX;
+    }
+    return largest;
 }
 
 int tptrace_cuda_clock_fit(struct tptrace_cuda_clock *clock, const struct tptrace_meta_cuda *meta,
@@ -42,6 +58,7 @@ int tptrace_cuda_clock_fit(struct tptrace_cuda_clock *clock, const struct tptrac
             .monotonic_ns = tp_clock_ns(process, &cursor, meta->pairs[i].ticks) - base_ns,
             .width = (uint64_t)((double)(meta->pairs[i].width >> 1) * ns_per_tick * 2),
         };
+    clock->step_ns = largest_step(pairs, meta->pair_count);
     int error = tp_clock_fit(&clock->cupti, pairs, meta->pair_count, base_ns, 1e9);
     free(pairs);
     return error;

@@ -18,6 +18,7 @@ struct tptrace_cuda_clock {
     bool in_ticks;         /* times are ticks of the recording's clock; else ns of CUPTI's */
     bool is_tied;          /* false: nothing says how CUPTI's clock relates to ours */
     struct tp_clock cupti; /* its ns to ours */
+    int64_t step_ns;       /* the largest by which CUPTI's was set between two readings; 0 none */
 };
 
 /**

@@ -383,6 +383,19 @@ static void cuda_mode_line(struct head *head, const struct tptrace_member *membe
     }
 }
 
+static void cuda_step_line(struct head *head, const struct tptrace_member *member)
+{
+    int64_t step_ns = member->process.cuda_clock.step_ns;
+
+    if (!step_ns || !member->process.totals.cuda.activities || !begin_member(head, member))
+        return;
+    tp_buffer_format(head->out,
+                     "CUPTI's clock was set while this was recorded (by %.3f s): when device work "
+                     "around that ran is not certain, how long it took is",
+                     (double)step_ns / 1e9);
+    end(head);
+}
+
 static void cuda_until_line(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_process *p = &member->process;
@@ -437,6 +450,7 @@ static void cuda_lines(struct head *head, const struct tptrace_member *member)
                "record{|s} of CUDA {is|are} left out: nothing says how {it was|they were} made");
 
     cuda_mode_line(head, member);
+    cuda_step_line(head, member);
     cuda_loss_lines(head, member);
     if (t->cuda.without_launch && begin_member(head, member)) {
         tp_buffer_count(head->out, t->cuda.without_launch, "piece{|s} of device work (");
