@@ -150,6 +150,34 @@ static void shared(int count)
     CHECK(cuModuleUnload(module));
 }
 
+/* Two contexts of one device, in turns; each range is of one. */
+static void contexts(int count)
+{
+    static const char *const names[] = {"first", "second"};
+    void *context[2], *module[2], *function[2];
+    int device;
+
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, 0));
+    for (int i = 0; i < 2; i++) {
+        CHECK(cuCtxCreate_v2(&context[i], 0, device));
+        CHECK(cuModuleLoadData(&module[i], "image"));
+        CHECK(cuModuleGetFunction(&function[i], module[i], "of_both"));
+    }
+    for (int i = 0; i < 3 * count; i++) {
+        int which = i % 3 == 2;
+        CHECK(cuCtxSetCurrent(context[which]));
+        tpagent_begin(names[which]);
+        CHECK(cuLaunchKernel(function[which], 10, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL));
+        tpagent_end();
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK(cuCtxSetCurrent(context[i]));
+        CHECK(cuCtxSynchronize());
+        CHECK(cuModuleUnload(module[i]));
+    }
+}
+
 /* Asks by name how many devices there are; what it does with one goes by address. */
 static void by_address(int count)
 {
@@ -246,7 +274,8 @@ int main(int argc, char **argv)
         void (*run)(int);
     } scenarios[] = {{"graph", graph},       {"pools", pools},       {"driver", driver},
                      {"modules", modules},   {"shared", shared},     {"by_address", by_address},
-                     {"external", external}, {"captured", captured}, {"failed", failed}};
+                     {"external", external}, {"captured", captured}, {"failed", failed},
+                     {"contexts", contexts}};
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (!strcmp(argv[1], scenarios[i].name)) {

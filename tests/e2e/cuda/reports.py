@@ -197,6 +197,22 @@ def test_devices():
         tap.equal(sum(d["copies"] for d in r.gpu()), 1, "copies")
 
 
+def test_contexts():
+    """Two contexts of one device, whose default streams are two."""
+    with tap.folder() as folder:
+        r = recording(folder, "contexts", 4, "cuda_more", SIMCUDA_INLINE="kernel of_both 3000")
+        views_agree(r, {"of_both": (12, 3000)})
+        kernels = r.process().all("gpu_kernel")
+        by_context = collections.Counter(k.context for k in kernels)
+        tap.equal(sorted(by_context.values()), [4, 8], "kernels by context")
+        table = r.table()
+        got = [device_ns(table, name) for name in ("first", "second")]
+        tap.equal(got, [8 * 3000, 4 * 3000], "device time by range")
+        tap.equal([d["streams"] for d in r.gpu()], [2], "streams")
+        in_trace = collections.Counter(e["args"]["context"] for e in r.work())
+        tap.equal(in_trace, by_context, "contexts in the trace")
+
+
 def test_ranges():
     """The same attribution in the table, the tree and folded stacks."""
     for order in ("api", "device", "late", "shuffle"):
@@ -551,6 +567,7 @@ def main():
     t.check("steps of CUPTI's clock", test_clock_steps)
     t.check("launch geometry and occupancy", test_geometry)
     t.check("two devices, each with its own", test_devices)
+    t.check("two contexts of one device", test_contexts)
     t.check("ranges, with records in any order", test_ranges)
     t.check("hooks: launches without device times", test_hooks)
     t.check("graphs, by node and whole", test_graphs)
