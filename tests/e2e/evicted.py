@@ -43,7 +43,7 @@ def report(*words, expect=(0,)):
 def rows_of(*words):
     """Rows by what makes a group, each what must be equal and what may be rounded."""
     rows = {}
-    for row in json.loads(report(*words, "--format=json").stdout)["rows"]:
+    for row in json.loads(report(*words, "--format=json", expect=(0, 3)).stdout)["rows"]:
         key = json.dumps([row.get(name) for name in GROUP])
         assert key not in rows, key
         rows[key] = row
@@ -173,6 +173,45 @@ def work_of_a_device(folder, seed):
         shutil.rmtree(recording.parent)
 
 
+DEVICE = ("device_time_total", "self_device_time_total")
+
+
+def without_launch(recording):
+    (process,) = json.loads(report(recording, "--format=json", expect=(0, 3)).stdout)["recording"][
+        "processes"
+    ]
+    return process["cuda"]["without_launch"], process["cuda"]["without_launch_ns"]
+
+
+def credited(folder, seed):
+    """Ranges have the device times of their calls, whichever of call and work was evicted."""
+    whole = folder / "whole" / "run"
+    whole.parent.mkdir()
+    subprocess.run([MAKE_RANDOM, str(seed), whole, "calls"], check=True)
+    expected = [rows_of(whole, *words) for words in GROUPS]
+    credited_us = sum(row["device_time_total"] for row in expected[0].values())
+    lost = without_launch(whole)
+    assert credited_us > 0 and lost[0] > 0, (credited_us, lost)
+    probe = folder / "probe" / "run"
+    shutil.copytree(whole, probe)
+    blocks = evict(probe, 0)
+    for cut in range(1, blocks + 1):
+        recording = folder / str(cut) / "run"
+        shutil.copytree(whole, recording)
+        evict(recording, cut)
+        what = f"seed {seed}, {cut} of {blocks} blocks"
+        for rows, words in list(zip(expected, GROUPS))[: 1 if cut % 4 else None]:
+            found = rows_of(recording, *words)
+            same_rows(rows, found, what + str(words))
+            for key, row in rows.items():
+                for name in DEVICE:
+                    assert row[name] == found[key][name], (what, key, name, row, found[key])
+        assert without_launch(recording) == lost, (what, without_launch(recording), lost)
+        if cut % 8 == 0:
+            second_decoder(recording, cut, what)
+        shutil.rmtree(recording.parent)
+
+
 def cut_everywhere(folder, seed):
     whole = folder / "whole" / "run"
     whole.parent.mkdir()
@@ -245,6 +284,9 @@ def main():
     for seed in (11, 12):
         with tempfile.TemporaryDirectory() as folder:
             t.check(f"seed {seed}: work of a device", work_of_a_device, pathlib.Path(folder), seed)
+    for seed in range(31, 35):
+        with tempfile.TemporaryDirectory() as folder:
+            t.check(f"seed {seed}: who called", credited, pathlib.Path(folder), seed)
     t.end()
 
 
