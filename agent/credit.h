@@ -19,7 +19,7 @@
 
 #define TP_CREDIT_IDS (1u << 20)
 #define TP_CREDIT_PATHS (64u << 10)
-#define TP_CREDIT_WORKS (32u << 10) /* ids whose work is here and whose call is not */
+#define TP_CREDIT_WORKS (256u << 10) /* ids whose work is here and whose call is not */
 #define TP_CREDIT_DONE_IDS (16u << 10)
 
 #define TP_CREDIT_NOWHERE 0u /* the path of calls outside of all ranges */

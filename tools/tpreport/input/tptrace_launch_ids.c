@@ -282,6 +282,8 @@ struct tptrace_launch_entry *tptrace_launch_ids_follow(struct tptrace_launch_ids
 
     for (int hops = 0; entry && entry->state == TPTRACE_ID_ALIAS && hops < 4; hops++)
         entry = tptrace_launch_ids_find(ids, (uint32_t)entry->alias);
+    if (entry && entry->state == TPTRACE_ID_ALIAS) /* they go by each other: this one goes alone */
+        tptrace_launch_ids_forget(ids, entry);
     return entry;
 }
 

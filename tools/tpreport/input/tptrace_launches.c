@@ -16,10 +16,11 @@
 #define PATH_LEVELS_MAX 512u
 #define TRUSTED_FROM 16384u /* ranges of a thread that tells of all of its calls */
 
-/* Which of the driver's calls are made by the runtime? */
+/* Which of the driver's calls are made by the runtime? Their own clock tells: ours may be off by
+ * more than lies between two calls. */
 struct nesting {
     struct {
-        int64_t start_ns, end_ns;
+        uint64_t start, end;
         uint32_t correlation;
     } runtime[NEAR];
     unsigned runtime_at;
@@ -522,7 +523,7 @@ static int make_alias(struct tptrace_launches *l, uint32_t correlation, uint32_t
     inner->alias = goes_by;
     if (!wait)
         return 0;
-    struct tptrace_launch_entry *outer = tptrace_launch_ids_find(&l->ids, goes_by);
+    struct tptrace_launch_entry *outer = tptrace_launch_ids_follow(&l->ids, goes_by);
     int error = outer ? 0 : -ENOMEM;
     if (!error && outer->state == TPTRACE_ID_PLACED) {
         outer->seen |= wait->works ? TPTRACE_ID_SAW_WORK : 0;
@@ -551,15 +552,15 @@ static int take_runtime(struct tptrace_launches *l, struct caller *caller,
 
     for (unsigned i = nesting->held_count; i-- > 0 && looked < NEAR && !error; looked++) {
         const struct tptrace_activity *inner = &nesting->held[i].call;
-        if (inner->start_ns < call->start_ns || inner->end_ns > call->end_ns)
+        if (inner->start < call->start || inner->end > call->end)
             continue;
         error = make_alias(l, inner->correlation, call->correlation, sink);
         memmove(&nesting->held[i], &nesting->held[i + 1],
                 (--nesting->held_count - i) * sizeof(nesting->held[0]));
     }
     unsigned at = nesting->runtime_at++ % NEAR;
-    nesting->runtime[at].start_ns = call->start_ns;
-    nesting->runtime[at].end_ns = call->end_ns;
+    nesting->runtime[at].start = call->start;
+    nesting->runtime[at].end = call->end;
     nesting->runtime[at].correlation = call->correlation;
     return error ? error : accept_call(l, caller, call, told_ticks, sink);
 }
@@ -572,8 +573,7 @@ static int take_driver(struct tptrace_launches *l, struct caller *caller,
     int error = 0;
 
     for (unsigned i = 0; i < NEAR; i++) {
-        if (nesting->runtime[i].start_ns <= call->start_ns &&
-            nesting->runtime[i].end_ns >= call->end_ns)
+        if (nesting->runtime[i].start <= call->start && nesting->runtime[i].end >= call->end)
             return make_alias(l, call->correlation, nesting->runtime[i].correlation, sink);
     }
     if (nesting->held_count == HELD) {
@@ -589,8 +589,6 @@ static int take_driver(struct tptrace_launches *l, struct caller *caller,
 static bool make_nesting(struct caller *caller)
 {
     caller->nesting = calloc(1, sizeof(*caller->nesting));
-    for (unsigned i = 0; caller->nesting && i < NEAR; i++)
-        caller->nesting->runtime[i].end_ns = INT64_MIN;
     return caller->nesting;
 }
 
