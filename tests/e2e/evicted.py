@@ -176,6 +176,28 @@ def work_of_a_device(folder, seed):
 DEVICE = ("device_time_total", "self_device_time_total")
 
 
+SPREAD = ("time_min", "time_median", "time_p90", "time_p99", "time_max")
+
+
+def same_spreads(whole, cut, what):
+    """Extremes are exact to the clock's rounding, what lies between to the sketch's."""
+    rounded = 0
+    for key, row in whole.items():
+        found = cut[key]
+        if row["time_min"] is None:
+            assert found["time_min"] is None, (what, key, row, found)
+            continue
+        assert row["time_is_exact"], (what, key, row)
+        rounded += not found["time_is_exact"]
+        for name in SPREAD:
+            between = name not in ("time_min", "time_max") and not found["time_is_exact"]
+            apart = abs(row[name] - found[name])
+            assert apart <= 0.0021 + (row[name] / 100 if between else 0), (what, name, row, found)
+        ordered = [found[name] for name in SPREAD]
+        assert ordered == sorted(ordered), (what, key, found)
+    return rounded
+
+
 def without_launch(recording):
     (process,) = json.loads(report(recording, "--format=json", expect=(0, 3)).stdout)["recording"][
         "processes"
@@ -191,6 +213,7 @@ def credited(folder, seed):
     expected = [rows_of(whole, *words) for words in GROUPS]
     credited_us = sum(row["device_time_total"] for row in expected[0].values())
     lost = without_launch(whole)
+    spreads = rows_of(whole, "--percentiles")
     assert credited_us > 0 and lost[0] > 0, (credited_us, lost)
     probe = folder / "probe" / "run"
     shutil.copytree(whole, probe)
@@ -206,6 +229,8 @@ def credited(folder, seed):
             for key, row in rows.items():
                 for name in DEVICE:
                     assert row[name] == found[key][name], (what, key, name, row, found[key])
+        if cut % 10 == 0:
+            same_spreads(spreads, rows_of(recording, "--percentiles"), what)
         assert without_launch(recording) == lost, (what, without_launch(recording), lost)
         if cut % 8 == 0:
             second_decoder(recording, cut, what)
@@ -219,6 +244,10 @@ def cut_everywhere(folder, seed):
     expected = [rows_of(whole, *words) for words in GROUPS]
     assert sum(row["count"] for row in expected[0].values()) > 100, expected
     total = rows_of("total", whole)
+    spreads = rows_of(whole, "--percentiles")
+    for key, row in expected[0].items():
+        assert {**row, **spreads[key]} == spreads[key], (key, row, spreads[key])
+        assert not set(SPREAD) & set(row), row
     probe = folder / "probe" / "run"
     shutil.copytree(whole, probe)
     blocks = evict(probe, 0)
@@ -230,6 +259,9 @@ def cut_everywhere(folder, seed):
         for rows, words in list(zip(expected, GROUPS))[: 1 if cut % 4 else None]:
             same_rows(rows, rows_of(recording, *words), what + str(words))
         same_rows(total, rows_of("total", recording), what + " total")
+        if cut % 5 == 0:
+            rounded = same_spreads(spreads, rows_of(recording, "--percentiles"), what)
+            assert rounded or cut < 10, what
         if cut % 8 == 0:
             second_decoder(recording, cut, what)
         if cut % 3 and cut != blocks:

@@ -37,7 +37,7 @@ struct tptrace_worker_sums {
     struct tptrace_names *names;
     struct tptrace_cuda_totals *cuda_totals;
     int32_t node_id;
-    bool by_shapes;
+    bool by_shapes, percentiles;
     enum tp_by by;
     struct tptrace_member_event last; /* of all, in list order */
     bool has_last;

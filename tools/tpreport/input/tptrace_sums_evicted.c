@@ -102,6 +102,30 @@ static struct tp_average_event event_of(struct adding *a, struct tptrace_names *
     return event;
 }
 
+/* How long they took, by the sketch. */
+static int add_lengths(const struct adding *a, const struct tp_average_event *event)
+{
+    const struct tp_summary_row *row = a->row;
+    bool work = tptrace_is_activity(a->member.kind);
+    struct tp_summed_lengths *lengths = calloc((size_t)row->bucket_count + 1, sizeof(*lengths));
+
+    if (!lengths)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < row->bucket_count; i++) {
+        uint64_t ticks = tp_sketch_value(row->buckets[i].bucket);
+        lengths[i].ns = (double)(work ? device_ns_of(a, ticks) : ns_of(a, (int64_t)ticks));
+        lengths[i].count = row->buckets[i].count;
+    }
+    struct tp_summed_work all = {.count = row->sums.count, .lengths = lengths};
+    all.length_count = row->bucket_count;
+    all.total_ns = work ? device_ns_of(a, row->sums.ticks) : ns_of(a, (int64_t)row->sums.ticks);
+    all.least_ns = work ? device_ns_of(a, row->sums.least) : ns_of(a, (int64_t)row->sums.least);
+    all.most_ns = work ? device_ns_of(a, row->sums.most) : ns_of(a, (int64_t)row->sums.most);
+    int error = tp_averages_lengths(a->w->averages, event, &all);
+    free(lengths);
+    return error;
+}
+
 static int add_row(struct adding *a, const struct tp_summary_row *row, struct tptrace_names *names)
 {
     a->row = row;
@@ -115,7 +139,8 @@ static int add_row(struct adding *a, const struct tp_summary_row *row, struct tp
     }
     struct tp_average_event event = event_of(a, names, row->sums.has_parent);
     set_sums(a, &event);
-    return tp_averages_add(a->w->averages, &event);
+    int error = tp_averages_add(a->w->averages, &event);
+    return error || !a->w->percentiles ? error : add_lengths(a, &event);
 }
 
 /* It lends a total its fields and adds nothing. */
