@@ -301,6 +301,21 @@ def older_summary(folder, seed):
         assert "are missing" not in said, (seed, first, said)
         continued += process["summary"]["open_ranges"] > 0
     assert continued, blocks
+    nothing_behind(folder, whole, blocks)
+
+
+def nothing_behind(folder, whole, blocks):
+    """Whether a range has ended is in segments that went uncounted: it is not told as unfinished."""
+    behind, ahead = (folder / f"all{which}" / "run" for which in "ab")
+    for recording, cut in ((behind, blocks // 3), (ahead, blocks)):
+        shutil.copytree(whole, recording)
+        evict(recording, cut)
+    shutil.copy(process_dir(behind) / "summary.tps", process_dir(ahead))
+    said = json.loads(report(ahead, "--format=json", expect=(0, 3)).stdout)
+    (process,) = said["recording"]["processes"]
+    assert process["summary"]["open_ranges"] > 0, process
+    assert process["cut_by_gap"] > 0 and process["unfinished"] == 0, process
+    assert process["open"] == [], process["open"]
 
 
 def main():

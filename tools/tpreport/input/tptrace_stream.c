@@ -763,7 +763,10 @@ static int finish_tracks(struct run *run)
         if (r) {
             r->consumer = &run->consumers[0];
             begin_watch(r);
-            error = tp_stream_finish(&r->stream, run->process->last_ticks);
+            if (track->join.begins_at && !r->given) /* what ended where nobody counted: unknown */
+                error = tp_stream_restart(&r->stream, NULL, 0, r->stream.ticks);
+            if (!error)
+                error = tp_stream_finish(&r->stream, run->process->last_ticks);
             error = end_watch(r, error);
             if (!error && r->consumer->end_track && !r->source.is_muted)
                 error = r->consumer->end_track(r->consumer->context, &r->source, &r->stream);
