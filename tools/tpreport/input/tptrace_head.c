@@ -289,9 +289,12 @@ static void summary_lines(struct head *head, const struct tptrace_member *member
                "evicted record{|s} of CUDA calls and device memory {is|are} in no row");
     if (!member->process.summary.work_only && tptrace_summary_has_work(&member->process.summary) &&
         begin_member(head, member)) {
-        tp_buffer_string(head->out, "evicted device work is in rows of its own alone: device times "
-                                    "of ranges are of what was kept, and CUDA calls of what was "
-                                    "evicted count as their ranges' own time");
+        tp_buffer_string(head->out,
+                         member->process.summary.file.has_credits
+                             ? "CUDA calls that were evicted count as their ranges' own time"
+                             : "evicted device work is in rows of its own alone: device times of "
+                               "ranges are of what was kept, and CUDA calls of what was evicted "
+                               "count as their ranges' own time");
         end(head);
     }
     count_line(head, member, t->without_sketch,
