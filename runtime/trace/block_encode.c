@@ -32,6 +32,14 @@ static const ZSTD_compressionParameters compression = {
     .strategy = ZSTD_fast,
 };
 
+/*
+ * Within a frame zstd has one table of codes for all bytes that no earlier ones foretell, and what
+ * is random in one way gets the codes of what is random in another. So the planes of times, the
+ * most random bytes there are, get frames of their own where they are worth the headers.
+ */
+#define FRAME_LEAST 1024u
+#define CUTS_MAX 64
+
 #define RECORD_SLOTS_MAX 4
 #define RECORD_WORDS_MAX (RECORD_SLOTS_MAX * TP_SLOT_WORDS)
 
@@ -66,6 +74,8 @@ struct tp_block_encoder {
     uint8_t *kinds;                  /* and its kind */
     uint32_t *selected;              /* as at, of one kind */
     ZSTD_CCtx *zstd;
+    uint32_t cuts[CUTS_MAX]; /* where in the payload a frame ends and another begins, rising */
+    unsigned cut_count;
     struct fields fields[TP_EVENT_KIND_END];
     uint32_t counts[256]; /* records of each kind */
     uint8_t kind_slots[256];
@@ -217,6 +227,18 @@ static const uint64_t *gather(struct tp_block_encoder *encoder, const uint64_t *
     return words;
 }
 
+/* A frame for each plane of the column that ends at @end. */
+static void cut_planes(struct tp_block_encoder *encoder, const uint8_t *end,
+                       struct tp_planes planes)
+{
+    uint32_t at = (uint32_t)(end - encoder->payload);
+
+    if (planes.bytes < FRAME_LEAST || encoder->cut_count + planes.count + 1 > CUTS_MAX)
+        return;
+    for (uint32_t i = planes.count + 1; i-- > 0;)
+        encoder->cuts[encoder->cut_count++] = at - i * planes.bytes;
+}
+
 /* Returns the groups put: 0 when all columns are zero. */
 static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *out,
                           const uint64_t *slots, unsigned kind, uint32_t count,
@@ -239,7 +261,10 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
         const uint64_t *words = !differ                ? NULL
                                 : kind == TP_EVENT_ALL ? encoder->common[field->word]
                                                        : gather(encoder, slots, count, field->word);
-        tp_column_put(out, field, words, count, any, differ, encoder->values);
+        struct tp_planes planes =
+            tp_column_put(out, field, words, count, any, differ, encoder->values);
+        if (field->word == 0 && !out->full)
+            cut_planes(encoder, out->at, planes);
         columns++;
     }
     if (!columns && kind != TP_EVENT_ALL) {
@@ -346,12 +371,30 @@ static uint32_t sum_lost(const struct tp_block_encoder *encoder, const uint64_t 
     return (uint32_t)sum;
 }
 
+/* The payload as frames. Returns their bytes, or what zstd says is wrong. */
+static size_t compress_frames(struct tp_block_encoder *encoder, uint8_t *stored,
+                              uint32_t payload_bytes)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0, from = 0, to; i <= encoder->cut_count; i++, from = to) {
+        to = i < encoder->cut_count ? encoder->cuts[i] : payload_bytes;
+        if (to == from)
+            continue;
+        size_t frame = ZSTD_compress2(encoder->zstd, stored + size, encoder->payload_size - size,
+                                      encoder->payload + from, to - from);
+        if (ZSTD_isError(frame))
+            return frame;
+        size += frame;
+    }
+    return size;
+}
+
 /* Compresses where that helps. Returns the bytes stored. */
 static uint32_t store_payload(struct tp_block_encoder *encoder, struct tp_block_header *header)
 {
     uint8_t *stored = encoder->block + TP_BLOCK_HEADER_BYTES;
-    size_t size = ZSTD_compress2(encoder->zstd, stored, encoder->payload_size, encoder->payload,
-                                 header->payload_bytes);
+    size_t size = compress_frames(encoder, stored, header->payload_bytes);
 
     if (!ZSTD_isError(size) && size < header->payload_bytes) {
         header->flags |= TP_BLOCK_ZSTD;
@@ -378,6 +421,7 @@ int tp_block_encode(struct tp_block_encoder *encoder, uint32_t track, uint32_t u
 
     if (slot_count > encoder->slots_max || open_slots > TP_BLOCK_OPEN_MAX)
         return -TP_ELIMIT;
+    encoder->cut_count = 0;
     int error = put_section(encoder, &out, open, open_slots);
     if (!error)
         error = put_section(encoder, &out, slots, slot_count);

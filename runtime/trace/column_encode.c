@@ -107,19 +107,22 @@ static void put_some_planes(uint8_t *first, const uint64_t *values, uint32_t cou
     }
 }
 
-static void put_planes(struct tp_wire_out *out, const uint64_t *values, uint32_t count,
-                       unsigned shift, unsigned width)
+static struct tp_planes put_planes(struct tp_wire_out *out, const uint64_t *values, uint32_t count,
+                                   unsigned shift, unsigned width)
 {
+    struct tp_planes put = {0};
+
     tp_wire_put_u8(out, (uint8_t)width);
     if (tp_wire_room(out) < (size_t)width * count) {
         out->full = true;
-        return;
+        return put;
     }
     for (unsigned plane = 0, planes; plane < width; plane += planes) {
         planes = width - plane < 3 ? width - plane : 3;
         put_some_planes(out->at, values, count, shift + 8 * plane, planes);
         out->at += (size_t)planes * count;
     }
+    return (struct tp_planes){width, count};
 }
 
 static bool has_long_runs(const uint64_t *values, uint32_t count)
@@ -143,7 +146,8 @@ static void put_runs(struct tp_wire_out *out, const uint64_t *values, uint32_t c
 
 /* The data of values that are not all equal. Returns the encoding. */
 static enum tp_encoding put_values(struct tp_wire_out *out, const struct tp_field_info *field,
-                                   uint64_t *values, uint32_t count, uint64_t any)
+                                   uint64_t *values, uint32_t count, uint64_t any,
+                                   struct tp_planes *planes)
 {
     unsigned shift = (unsigned)__builtin_ctzll(any);
 
@@ -154,7 +158,7 @@ static enum tp_encoding put_values(struct tp_wire_out *out, const struct tp_fiel
         return TP_ENCODING_VARINT;
     case TP_ENCODING_PLANES:
         tp_wire_put_u8(out, (uint8_t)shift);
-        put_planes(out, values, count, shift, width_of(any >> shift));
+        *planes = put_planes(out, values, count, shift, width_of(any >> shift));
         return TP_ENCODING_PLANES;
     case TP_ENCODING_RUNS:
         if (has_long_runs(values, count)) {
@@ -169,19 +173,20 @@ static enum tp_encoding put_values(struct tp_wire_out *out, const struct tp_fiel
 
 /* @values: the first value, then differences >> low that have no other bits than @any. */
 static void put_differences(struct tp_wire_out *out, const struct tp_field_info *field,
-                            const uint64_t *values, uint32_t count, uint64_t any, unsigned low)
+                            const uint64_t *values, uint32_t count, uint64_t any, unsigned low,
+                            struct tp_planes *planes)
 {
     tp_wire_put_u8(out, (uint8_t)low);
     tp_wire_put_varint(out, values[0]);
     if (field->encoding == TP_ENCODING_DELTA)
         put_varints(out, values + 1, count - 1, 0, any);
     else
-        put_planes(out, values + 1, count - 1, 0, width_of(any));
+        *planes = put_planes(out, values + 1, count - 1, 0, width_of(any));
 }
 
 static enum tp_encoding put_data(struct tp_wire_out *out, const struct tp_field_info *field,
                                  const uint64_t *words, uint32_t count, uint64_t any,
-                                 uint64_t differ, uint64_t *values)
+                                 uint64_t differ, uint64_t *values, struct tp_planes *planes)
 {
     if (!differ) {
         tp_wire_put_varint(out, any);
@@ -190,33 +195,35 @@ static enum tp_encoding put_data(struct tp_wire_out *out, const struct tp_field_
     if (field->encoding == TP_ENCODING_DELTA || field->encoding == TP_ENCODING_PLANES_DELTA) {
         unsigned low = (unsigned)__builtin_ctzll(differ);
         uint64_t some = take_differences(values, words, count, field, low);
-        put_differences(out, field, values, count, some, low);
+        put_differences(out, field, values, count, some, low, planes);
         return field->encoding;
     }
     take_values(values, words, count, field);
-    return put_values(out, field, values, count, any);
+    return put_values(out, field, values, count, any, planes);
 }
 
 /* The data goes first and moves to make room for its size: that is shorter than a size of fixed
  * width. */
-void tp_column_put(struct tp_wire_out *out, const struct tp_field_info *field,
-                   const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
-                   uint64_t *values)
+struct tp_planes tp_column_put(struct tp_wire_out *out, const struct tp_field_info *field,
+                               const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
+                               uint64_t *values)
 {
+    struct tp_planes planes = {0};
     uint8_t length[TP_VARINT_BYTES];
     struct tp_wire_out length_out = {length, length + sizeof(length), false};
 
     tp_wire_put_u8(out, field->column);
     tp_wire_put_u8(out, 0);
     uint8_t *data = out->at;
-    enum tp_encoding encoding = put_data(out, field, words, count, any, differ, values);
+    enum tp_encoding encoding = put_data(out, field, words, count, any, differ, values, &planes);
     size_t size = (size_t)(out->at - data);
     tp_wire_put_varint(&length_out, size);
     size_t length_size = (size_t)(length_out.at - length);
     tp_wire_put_bytes(out, length, length_size);
     if (out->full)
-        return;
+        return planes;
     data[-1] = (uint8_t)encoding;
     memmove(data + length_size, data, size);
     memcpy(data, length, length_size);
+    return planes;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <zstd.h>
+
 #include "records.h"
 #include "trace/block.h"
 #include "unit.h"
@@ -188,6 +190,36 @@ START_TEST(kinds_take_no_more_than_a_byte_each_and_runs_of_them_less)
 }
 END_TEST
 
+static unsigned count_frames(void)
+{
+    const char *at = (const char *)bytes + TP_BLOCK_HEADER_BYTES;
+    size_t left = block.header.stored_bytes, frame;
+    unsigned frames = 0;
+
+    for (; left; left -= frame, at += frame, frames++) {
+        frame = ZSTD_findFrameCompressedSize(at, left);
+        ck_assert(!ZSTD_isError(frame));
+    }
+    return frames;
+}
+
+START_TEST(planes_of_many_times_are_frames_of_their_own)
+{
+    struct random random = {random_seed("frames")};
+    uint64_t ticks = 1000;
+
+    memset(slots, 0, sizeof(slots));
+    for (unsigned i = 0; i < SLOTS; i++) {
+        ticks += 200 + random_below(&random, 256);
+        slots[i * TP_SLOT_WORDS] = (uint64_t)TP_EVENT_OP_END << 56 | ticks;
+    }
+    check_round_trip(1000, 0);
+    ck_assert_uint_eq(count_frames(), 1);
+    check_round_trip(SLOTS, 0);
+    ck_assert_uint_eq(count_frames(), 3); /* what is before them, and two planes */
+}
+END_TEST
+
 START_TEST(block_without_records_is_a_block)
 {
     check_round_trip(0, 0);
@@ -363,6 +395,7 @@ int main(void)
         lost_records_beyond_the_header_are_not_wrapped,
         equal_records_take_no_room,
         kinds_take_no_more_than_a_byte_each_and_runs_of_them_less,
+        planes_of_many_times_are_frames_of_their_own,
         block_without_records_is_a_block,
         encoder_refuses_what_it_cannot_hold,
         encoder_refuses_unknown_and_cut_records,
