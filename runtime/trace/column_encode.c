@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/column_encode.h"
 
+#define PACKED_LOW_MAX 16u
+
 /* The zigzag of a difference may need one bit more than the field; short runs become raw bytes. */
 size_t tp_column_worst(const struct tp_field_info *field)
 {
@@ -202,28 +204,109 @@ static enum tp_encoding put_data(struct tp_wire_out *out, const struct tp_field_
     return put_values(out, field, values, count, any, planes);
 }
 
+/* A column begins; its data comes next. Returns where. */
+static uint8_t *begin_column(struct tp_wire_out *out, uint8_t column)
+{
+    tp_wire_put_u8(out, column);
+    tp_wire_put_u8(out, 0);
+    return out->at;
+}
+
 /* The data goes first and moves to make room for its size: that is shorter than a size of fixed
  * width. */
+static void end_column(struct tp_wire_out *out, uint8_t *data, enum tp_encoding encoding)
+{
+    uint8_t length[TP_VARINT_BYTES];
+    struct tp_wire_out length_out = {length, length + sizeof(length), false};
+    size_t size = (size_t)(out->at - data);
+
+    tp_wire_put_varint(&length_out, size);
+    size_t length_size = (size_t)(length_out.at - length);
+    tp_wire_put_bytes(out, length, length_size);
+    if (out->full)
+        return;
+    data[-1] = (uint8_t)encoding;
+    memmove(data + length_size, data, size);
+    memcpy(data, length, length_size);
+}
+
 struct tp_planes tp_column_put(struct tp_wire_out *out, const struct tp_field_info *field,
                                const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
                                uint64_t *values)
 {
     struct tp_planes planes = {0};
-    uint8_t length[TP_VARINT_BYTES];
-    struct tp_wire_out length_out = {length, length + sizeof(length), false};
+    uint8_t *data = begin_column(out, field->column);
 
-    tp_wire_put_u8(out, field->column);
-    tp_wire_put_u8(out, 0);
-    uint8_t *data = out->at;
-    enum tp_encoding encoding = put_data(out, field, words, count, any, differ, values, &planes);
-    size_t size = (size_t)(out->at - data);
-    tp_wire_put_varint(&length_out, size);
-    size_t length_size = (size_t)(length_out.at - length);
-    tp_wire_put_bytes(out, length, length_size);
-    if (out->full)
-        return planes;
-    data[-1] = (uint8_t)encoding;
-    memmove(data + length_size, data, size);
-    memcpy(data, length, length_size);
+    end_column(out, data, put_data(out, field, words, count, any, differ, values, &planes));
+    return planes;
+}
+
+/* Values side by side, @low bits of each. */
+static void put_low_bits(struct tp_wire_out *out, const uint64_t *values, uint32_t count,
+                         unsigned low)
+{
+    uint64_t bits = 0, mask = (UINT64_C(1) << low) - 1;
+    unsigned used = 0;
+
+    if (tp_wire_room(out) < (size_t)count * low / 8 + 8) {
+        out->full = true;
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bits |= (values[i] & mask) << used;
+        used += low;
+        if (used >= 32) {
+            tp_wire_store_u32(out->at, (uint32_t)bits);
+            out->at += 4;
+            bits >>= 32;
+            used -= 32;
+        }
+    }
+    tp_wire_store_u64(out->at, bits);
+    out->at += (used + 7) / 8;
+}
+
+/* How many low bits of noisy values leave a byte of all but few of them. */
+static unsigned choose_low_bits(const uint64_t *values, uint32_t count)
+{
+    uint32_t longer[65] = {0}, above = 0;
+    unsigned length = 64;
+
+    for (uint32_t i = 0; i < count; i++)
+        longer[64 - (unsigned)__builtin_clzll(values[i] | 1)]++;
+    for (; length > 8; length--) {
+        above += longer[length];
+        if (above > count / 256)
+            break;
+    }
+    return length - 8 < PACKED_LOW_MAX ? length - 8 : PACKED_LOW_MAX;
+}
+
+struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
+                                      const uint64_t *values, uint32_t count, bool is_noise,
+                                      uint64_t *scratch)
+{
+    uint64_t least = values[0], any = 0;
+    uint8_t *data = begin_column(out, column);
+
+    for (uint32_t i = 1; i < count; i++)
+        least = values[i] < least ? values[i] : least;
+    for (uint32_t i = 0; i < count; i++)
+        any |= values[i] - least;
+    if (!any) {
+        tp_wire_put_varint(out, least);
+        end_column(out, data, TP_ENCODING_CONST);
+        return (struct tp_planes){0};
+    }
+    unsigned shift = (unsigned)__builtin_ctzll(any);
+    for (uint32_t i = 0; i < count; i++)
+        scratch[i] = (values[i] - least) >> shift;
+    unsigned low = is_noise ? choose_low_bits(scratch, count) : 0;
+    tp_wire_put_u8(out, (uint8_t)shift);
+    tp_wire_put_varint(out, least);
+    tp_wire_put_u8(out, (uint8_t)low);
+    put_low_bits(out, scratch, count, low);
+    struct tp_planes planes = put_planes(out, scratch, count, low, width_of(any >> shift >> low));
+    end_column(out, data, TP_ENCODING_PACKED);
     return planes;
 }

@@ -26,6 +26,18 @@ struct tp_planes tp_column_put(struct tp_wire_out *out, const struct tp_field_in
                                const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
                                uint64_t *values);
 
+/**
+ * tp_column_put_packed - a column of the section of allocations
+ * @values:   @count of them, at least 1
+ * @is_noise: their low bits are random, and so are put side by side as they are
+ * @scratch:  room for @count values
+ *
+ * Return: as tp_column_put.
+ */
+struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
+                                      const uint64_t *values, uint32_t count, bool is_noise,
+                                      uint64_t *scratch);
+
 /** tp_column_worst - the most bytes that tp_column_put needs for a value of the field; beside it 64
  * for the column */
 size_t tp_column_worst(const struct tp_field_info *field);

@@ -109,6 +109,71 @@ START_TEST(every_field_alone_comes_back)
 }
 END_TEST
 
+static void set_periods(uint32_t count, uint64_t period)
+{
+    for (uint32_t at = 0, step; at < count; at += step) {
+        uint64_t *record = slots + (size_t)at * TP_SLOT_WORDS;
+        step = tp_kind_slots(tp_slot_kind(record));
+        if (tp_slot_kind(record) == TP_EVENT_ALLOC)
+            record[7] = period;
+    }
+}
+
+START_TEST(allocations_come_back_byte_for_byte)
+{
+    struct random random = {random_seed("allocations")};
+    unsigned packed = 0;
+
+    for (unsigned round = 0; round < 600; round++) {
+        unsigned wildness = round % 3 ? (unsigned)random_below(&random, 128) : 0;
+        uint32_t room = (uint32_t)random_below(&random, round % 10 ? 200 : SLOTS + 1);
+        check_round_trip(records_heap(&random, slots, room, wildness), 0);
+        packed += block.header.flags & TP_BLOCK_ALLOCATIONS ? 1 : 0;
+    }
+    ck_assert_uint_gt(packed, 300);
+}
+END_TEST
+
+START_TEST(allocations_among_records_of_all_kinds_come_back)
+{
+    struct random random = {random_seed("allocations among others")};
+    uint64_t few = UINT64_C(1) << TP_EVENT_ALLOC | UINT64_C(1) << TP_EVENT_FREE |
+                   UINT64_C(1) << TP_EVENT_LOST | UINT64_C(1) << TP_EVENT_OP_BEGIN;
+    unsigned packed = 0;
+
+    for (unsigned round = 0; round < 300; round++) {
+        uint32_t count = records_mix(&random, slots, 64 + (uint32_t)random_below(&random, 400), few,
+                                     round % RECORDS_STYLE_END);
+        if (round % 4)
+            set_periods(count, 0);
+        uint32_t open_count =
+            records_mix(&random, open, 40, records_kinds(TP_ROLE_BEGIN), round % RECORDS_STYLE_END);
+        check_round_trip(count, open_count);
+        packed += block.header.flags & TP_BLOCK_ALLOCATIONS ? 1 : 0;
+    }
+    ck_assert_uint_gt(packed, 100);
+}
+END_TEST
+
+START_TEST(allocations_foretell_each_other_samples_do_not)
+{
+    struct random random = {random_seed("foretold")};
+    uint32_t count = records_heap(&random, slots, SLOTS, 0);
+
+    check_round_trip(count, 0);
+    size_t foretold = size;
+    ck_assert_uint_eq(block.header.flags, TP_BLOCK_ZSTD | TP_BLOCK_ALLOCATIONS);
+    set_periods(count, 524288);
+    check_round_trip(count, 0);
+    ck_assert_uint_eq(block.header.flags, TP_BLOCK_ZSTD);
+    printf("# %zu bytes, %zu as they are\n", foretold, size);
+    ck_assert_uint_lt(foretold * 3, size * 2);
+    set_periods(count, 0);
+    check_round_trip(20, 0);
+    ck_assert_uint_eq(block.header.flags & TP_BLOCK_ALLOCATIONS, 0); /* too few */
+}
+END_TEST
+
 START_TEST(header_says_what_the_block_holds)
 {
     struct random random = {1};
@@ -213,7 +278,7 @@ START_TEST(planes_of_many_times_are_frames_of_their_own)
         ticks += 200 + random_below(&random, 256);
         slots[i * TP_SLOT_WORDS] = (uint64_t)TP_EVENT_OP_END << 56 | ticks;
     }
-    check_round_trip(1000, 0);
+    check_round_trip(500, 0);
     ck_assert_uint_eq(count_frames(), 1);
     check_round_trip(SLOTS, 0);
     ck_assert_uint_eq(count_frames(), 3); /* what is before them, and two planes */
@@ -281,6 +346,7 @@ START_TEST(encoder_stays_inside_its_workspace_at_the_worst)
     ck_assert_ptr_nonnull(small);
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
         uint32_t count = records_mix(&random, slots, 512, UINT64_C(1) << kind, RECORDS_WILD);
+        set_periods(count, 0);
         uint32_t open_count = records_mix(&random, begins, TP_BLOCK_OPEN_MAX,
                                           records_kinds(TP_ROLE_BEGIN), RECORDS_WILD);
         ck_assert_int_eq(
@@ -390,6 +456,9 @@ int main(void)
         block_round_trip_is_identity_for_every_kind,
         block_round_trip_is_identity_for_mixed_kinds_and_open_ranges,
         every_field_alone_comes_back,
+        allocations_come_back_byte_for_byte,
+        allocations_among_records_of_all_kinds_come_back,
+        allocations_foretell_each_other_samples_do_not,
         header_says_what_the_block_holds,
         times_go_on_where_56_bits_wrap,
         lost_records_beyond_the_header_are_not_wrapped,
