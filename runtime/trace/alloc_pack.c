@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define STEP_MAX 0xffffu              /* longer ones stay in the column of ticks */
-#define BYTES_MAX (UINT64_C(1) << 32) /* larger ones are not columns of a free */
+#define BYTES_MAX (UINT64_C(1) << 32) /* a free of more is not told its size */
 
 size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
 {

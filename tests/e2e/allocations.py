@@ -146,6 +146,15 @@ def depth_is_obeyed():
             assert found <= deepest and (deepest > 3 or found == deepest), (depth, found)
 
 
+def nothing_is_lost_without_stacks():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", "60000"], TPAGENT_ALLOC="all", TPAGENT_STACKS="0")
+        report = memory(out)
+        work = row(report, "work")["allocations"]
+        tap.equal(work, counter(report, "work", "allocations"), "allocations")
+        assert work >= 60000, work
+
+
 def frees_of_other_threads_are_joined():
     with tap.folder() as out:
         record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
@@ -304,6 +313,7 @@ CHECK.check("stacks are the functions that allocated; leaks are suspected", stac
 CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_needed)
 CHECK.check("stacks are right whatever came before", any_order_of_functions)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
+CHECK.check("without stacks as little is lost as with them", nothing_is_lost_without_stacks)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)

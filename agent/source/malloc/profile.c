@@ -36,6 +36,7 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
         return TP_MALLOC_COUNT;
     profile.depth =
         config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
+    tp_stack_find_first(); /* whoever records inside of malloc may have to drain there */
     if (profile.depth) {
         const char *lack = tp_stack_start();
         *ret_why = lack ? lack : *ret_why;
