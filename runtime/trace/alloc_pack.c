@@ -61,7 +61,7 @@ static uint32_t *find(struct tp_packer *packer, uint64_t address)
 {
     const struct tp_allocations *lists = &packer->lists;
     uint32_t mask = packer->by_address_mask;
-    uint32_t at = (uint32_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+    uint32_t at = tp_packer_at(packer, address);
 
     for (;; at = (at + 1) & mask) {
         uint32_t entry = packer->by_address[at];

@@ -29,6 +29,19 @@ size_t tp_packer_worst(unsigned kind);
 void tp_packer_begin(struct tp_packer *packer, uint32_t allocs, uint32_t frees,
                      const uint64_t first[TP_SLOT_WORDS]);
 
+/* Where the table's entry for @address is, or begins to be looked for. */
+static inline uint32_t tp_packer_at(const struct tp_packer *packer, uint64_t address)
+{
+    return (uint32_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
+           packer->by_address_mask;
+}
+
+/* An allocation or a free at this address comes soon. */
+static inline void tp_packer_expect(const struct tp_packer *packer, uint64_t address)
+{
+    __builtin_prefetch(&packer->by_address[tp_packer_at(packer, address)]);
+}
+
 /**
  * tp_packer_put - the next record of the block, of whatever kind
  * @common: its words 0..3, from which is taken what is foretold

@@ -39,6 +39,7 @@ static const ZSTD_compressionParameters compression = {
  * most random bytes there are, get frames of their own where they are worth the headers.
  */
 #define FRAME_LEAST 512u
+#define AHEAD 8u         /* records whose places in tables are fetched before */
 #define PACKED_LEAST 16u /* allocations and frees in a block */
 #define CUTS_MAX 128
 
@@ -357,6 +358,11 @@ static bool is_to_be_packed(const struct tp_block_encoder *encoder, const uint64
     return true;
 }
 
+static bool is_allocation(unsigned kind)
+{
+    return kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE;
+}
+
 /* The common words of all records, and what is unequal among them, without what is foretold. */
 static void pack(struct tp_block_encoder *encoder, const uint64_t *slots)
 {
@@ -369,6 +375,9 @@ static void pack(struct tp_block_encoder *encoder, const uint64_t *slots)
         const uint64_t *record = slots + (size_t)encoder->at[i] * TP_SLOT_WORDS;
         uint64_t common[TP_SLOT_WORDS];
         memcpy(common, record, sizeof(common));
+        if (i + AHEAD < encoder->records && is_allocation(encoder->kinds[i + AHEAD]))
+            tp_packer_expect(&encoder->packer,
+                             slots[(size_t)encoder->at[i + AHEAD] * TP_SLOT_WORDS + 4]);
         tp_packer_put(&encoder->packer, encoder->kinds[i], common, record + TP_SLOT_WORDS);
         for (unsigned w = 0; w < TP_SLOT_WORDS; w++) {
             encoder->common[w][i] = common[w];
@@ -378,19 +387,10 @@ static void pack(struct tp_block_encoder *encoder, const uint64_t *slots)
     }
 }
 
-static void look_at_column(struct look *look, unsigned word, const uint64_t *words, uint32_t count)
-{
-    look->any[word] = look->differ[word] = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        look->any[word] |= words[i];
-        look->differ[word] |= words[i] ^ words[0];
-    }
-}
-
 /* Leaves out what the section of allocations has. */
 static void leave_packed(struct look *look, unsigned kind)
 {
-    if (kind != TP_EVENT_ALLOC && kind != TP_EVENT_FREE)
+    if (!is_allocation(kind))
         return;
     look->any[4] = 0;
     if (kind == TP_EVENT_ALLOC) {
@@ -431,7 +431,7 @@ static uint64_t bits_of(uint64_t value)
     return 64 - (unsigned)__builtin_clzll(value | 1);
 }
 
-/* Whether each address is nearer to the one before than to the lowest of them. */
+/* Whether addresses mostly are nearer to the one before than to the lowest of them. */
 static bool is_in_steps(const uint64_t *values, uint32_t count)
 {
     uint64_t least = UINT64_MAX, steps = 0, offsets = 0;
@@ -443,6 +443,21 @@ static bool is_in_steps(const uint64_t *values, uint32_t count)
         offsets += bits_of(values[i] - least);
     }
     return steps < offsets;
+}
+
+/* A column of addresses that are not all equal, as differences. */
+static struct tp_planes put_steps(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                                  enum tp_packed column, const uint64_t *values, uint32_t count)
+{
+    const struct tp_field_info field = {
+        .column = (uint8_t)column, .bits = 64, .encoding = TP_ENCODING_PLANES_DELTA};
+    uint64_t any = 0, differ = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        any |= values[i];
+        differ |= values[i] ^ values[0];
+    }
+    return tp_column_put(out, &field, values, count, any, differ, encoder->values);
 }
 
 /* Sizes are few in most programs, then they have codes; where none is frequent that is in vain. */
@@ -467,20 +482,15 @@ static bool put_packed_column(struct tp_block_encoder *encoder, struct tp_wire_o
 {
     const struct tp_packer *packer = &encoder->packer;
     const uint64_t *values = packer->columns[column];
-    const struct tp_field_info deltas = {
-        .column = (uint8_t)column, .bits = 64, .encoding = TP_ENCODING_PLANES_DELTA};
     uint32_t count = packer->counts[column];
     bool is_address = column == TP_PACKED_ALLOC_ADDRESS || column == TP_PACKED_FREE_ADDRESS;
-    struct look look;
 
     if (!count)
         return false;
     tp_wire_put_varint(out, count);
-    look_at_column(&look, 0, values, count);
     struct tp_planes planes =
-        is_address && look.differ[0] && is_in_steps(values, count)
-            ? tp_column_put(out, &deltas, values, count, look.any[0], look.differ[0],
-                            encoder->values)
+        is_address && is_in_steps(values, count)
+            ? put_steps(encoder, out, column, values, count)
             : tp_column_put_packed(out, (uint8_t)column, values, count,
                                    is_noise(column, values, count), encoder->values);
     if (!out->full)

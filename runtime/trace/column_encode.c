@@ -266,17 +266,17 @@ static void put_low_bits(struct tp_wire_out *out, const uint64_t *values, uint32
     out->at += (used + 7) / 8;
 }
 
-/* How many low bits of noisy values leave a byte of all but few of them. */
+/* How many low bits of noisy values leave a byte of all but few of them; some are looked at. */
 static unsigned choose_low_bits(const uint64_t *values, uint32_t count)
 {
-    uint32_t longer[65] = {0}, above = 0;
+    uint32_t longer[65] = {0}, above = 0, step = 1 + count / 4096, seen = (count + step - 1) / step;
     unsigned length = 64;
 
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i += step)
         longer[64 - (unsigned)__builtin_clzll(values[i] | 1)]++;
     for (; length > 8; length--) {
         above += longer[length];
-        if (above > count / 256)
+        if (above > seen / 256)
             break;
     }
     return length - 8 < PACKED_LOW_MAX ? length - 8 : PACKED_LOW_MAX;
@@ -286,27 +286,29 @@ struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
                                       const uint64_t *values, uint32_t count, bool is_noise,
                                       uint64_t *scratch)
 {
-    uint64_t least = values[0], any = 0;
+    uint64_t least = values[0], differ = 0, any = 0;
     uint8_t *data = begin_column(out, column);
 
-    for (uint32_t i = 1; i < count; i++)
+    for (uint32_t i = 1; i < count; i++) {
         least = values[i] < least ? values[i] : least;
-    for (uint32_t i = 0; i < count; i++)
-        any |= values[i] - least;
-    if (!any) {
+        differ |= values[i] ^ values[0];
+    }
+    if (!differ) {
         tp_wire_put_varint(out, least);
         end_column(out, data, TP_ENCODING_CONST);
         return (struct tp_planes){0};
     }
-    unsigned shift = (unsigned)__builtin_ctzll(any);
-    for (uint32_t i = 0; i < count; i++)
+    unsigned shift = (unsigned)__builtin_ctzll(differ); /* that of the differences, too */
+    for (uint32_t i = 0; i < count; i++) {
         scratch[i] = (values[i] - least) >> shift;
+        any |= scratch[i];
+    }
     unsigned low = is_noise ? choose_low_bits(scratch, count) : 0;
     tp_wire_put_u8(out, (uint8_t)shift);
     tp_wire_put_varint(out, least);
     tp_wire_put_u8(out, (uint8_t)low);
     put_low_bits(out, scratch, count, low);
-    struct tp_planes planes = put_planes(out, scratch, count, low, width_of(any >> shift >> low));
+    struct tp_planes planes = put_planes(out, scratch, count, low, width_of(any >> low));
     end_column(out, data, TP_ENCODING_PACKED);
     return planes;
 }
