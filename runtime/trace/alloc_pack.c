@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define AGO_MAX 63u                   /* of what was allocated longer ago the seat is shorter */
 #define STEP_MAX 0xffffu              /* longer ones stay in the column of ticks */
 #define BYTES_MAX (UINT64_C(1) << 32) /* a free of more is not told its size */
 
@@ -136,8 +137,8 @@ static uint64_t put_free(struct tp_packer *packer, uint64_t address, uint64_t co
 
     if (*entry & 1) {
         uint32_t number = (*entry - 1) >> 1, ago = lists->allocated_count - number;
-        put(packer, TP_PACKED_FREE_PLACE, ago < TP_FREE_SEAT ? ago : TP_FREE_SEAT);
-        if (ago >= TP_FREE_SEAT)
+        put(packer, TP_PACKED_FREE_PLACE, ago <= AGO_MAX ? ago : TP_FREE_SEAT);
+        if (ago > AGO_MAX)
             put(packer, TP_PACKED_FREE_SEAT, lists->allocated[number].seat);
         pool = tp_allocations_leave(lists, number);
     } else {
