@@ -23,6 +23,7 @@
 #define SMALL_RING (8u << 10)
 #define USUAL_RING (32u << 10) /* 1 MiB: some 10 ms of the busiest thread */
 #define LARGEST_RING (128u << 10)
+#define LARGEST_BURST_RING (256u << 10)
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
 #define META_BYTES (64u << 10)
@@ -192,13 +193,21 @@ static void put_track_drops(struct tp_text *meta, const struct tp_ring_header *r
                        ring->track, (unsigned long long)dropped);
 }
 
+/* Slots of the next block: where the thread may run out of room, so many that it soon has some. */
+static uint32_t most_slots(const struct tp_drain *d, const struct tp_ring_entry *e, uint64_t used)
+{
+    uint32_t most = used > e->slot_count / 8 * 5 ? BLOCK_SLOTS : d->block_slots;
+
+    return used < most ? (uint32_t)used : most;
+}
+
 /* Copy whole records from the ring's tail into d->linear. Return: slots. */
 static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
                              uint64_t head)
 {
     const uint64_t *slots = e->slots;
     uint64_t mask = e->slot_count - 1;
-    uint32_t n = head - tail < d->block_slots ? (uint32_t)(head - tail) : d->block_slots;
+    uint32_t n = most_slots(d, e, head - tail);
     uint64_t at = tail & mask, first = e->slot_count - at < n ? e->slot_count - at : n;
 
     memcpy(d->linear, slots + at * TP_SLOT_WORDS, first * TP_SLOT_BYTES);
@@ -330,9 +339,12 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     struct tp_ring_entry *e = &live->rings[index];
     struct tp_thread *t = &live->threads[e->thread];
 
-    if (e->successor || e->slot_count >= LARGEST_RING || t->entry != index)
+    uint32_t largest =
+        tp_agent.config.alloc.choice == TP_ALLOC_ALL ? LARGEST_BURST_RING : LARGEST_RING;
+
+    if (e->successor || e->slot_count >= largest || t->entry != index)
         return;
-    uint32_t slots = e->slot_count * 4 < LARGEST_RING ? e->slot_count * 4 : LARGEST_RING;
+    uint32_t slots = e->slot_count * 4 < largest ? e->slot_count * 4 : largest;
     if (tp_recording_ring_fits(live, slots) != slots)
         return;
     int next = make_ring_ahead(live, slots, 2 * e->slot_count);
