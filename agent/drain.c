@@ -338,7 +338,6 @@ static void offer_larger(struct tp_live *live, uint32_t index)
 {
     struct tp_ring_entry *e = &live->rings[index];
     struct tp_thread *t = &live->threads[e->thread];
-
     uint32_t largest =
         tp_agent.config.alloc.choice == TP_ALLOC_ALL ? LARGEST_BURST_RING : LARGEST_RING;
 

@@ -100,11 +100,19 @@ size_t tp_allocations_lay(struct tp_allocations *lists, void *base, uint32_t rec
 /** tp_allocations_begin - empty lists; for up to as many records as there is room for */
 void tp_allocations_begin(struct tp_allocations *lists, uint32_t records);
 
+/* Nobody who writes a file knows where the lists are, and so which sizes have the same hash. */
+static inline uint32_t tp_allocations_hash(const struct tp_allocations *lists, uint64_t bytes)
+{
+    uint64_t hash = (bytes ^ (uintptr_t)lists->pools) * UINT64_C(0x9e3779b97f4a7c15);
+
+    hash = (hash ^ hash >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+    return (uint32_t)(hash >> 32);
+}
+
 /** tp_allocations_pool - the pool of blocks of @bytes. Return: its number. */
 static inline uint32_t tp_allocations_pool(struct tp_allocations *lists, uint64_t bytes)
 {
-    uint64_t hash = bytes * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t at = (uint32_t)(hash >> 32) & lists->pools_mask, found;
+    uint32_t at = tp_allocations_hash(lists, bytes) & lists->pools_mask, found;
 
     for (; (found = lists->pools_by_bytes[at]); at = (at + 1) & lists->pools_mask)
         if (lists->pools[found - 1].bytes == bytes)
