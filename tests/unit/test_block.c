@@ -437,6 +437,30 @@ START_TEST(decoder_without_memory_says_so_and_works_again)
 }
 END_TEST
 
+START_TEST(decoder_in_a_workspace_reads_allocations_and_stays_inside)
+{
+    struct random random = {random_seed("workspace")};
+    size_t need = tp_block_decoder_size(SLOTS);
+    uint8_t *room = aligned_alloc(16, (need + 15) / 16 * 16 + 64);
+
+    ck_assert_ptr_nonnull(room);
+    memset(room + need, 0x5a, 64);
+    struct tp_block_decoder *small = tp_block_decoder_init(room, need, SLOTS);
+    ck_assert_ptr_nonnull(small);
+    for (unsigned wildness = 0; wildness < 256; wildness += 5) {
+        uint32_t count = records_heap(&random, slots, SLOTS, wildness);
+        ck_assert_int_eq(encode(count, 0, 0), 0);
+        int error = tp_block_decode(small, bytes, size, 0, &block, &diag);
+        ck_assert_msg(!error, "%s", diag.text);
+        ck_assert(block.header.flags & TP_BLOCK_ALLOCATIONS);
+        ck_assert_mem_eq(block.slots, slots, (size_t)count * TP_SLOT_BYTES);
+    }
+    for (unsigned i = 0; i < 64; i++)
+        ck_assert_uint_eq(room[need + i], 0x5a);
+    free(room);
+}
+END_TEST
+
 START_TEST(one_decoder_reads_blocks_of_any_size)
 {
     struct random random = {random_seed("any size")};
@@ -472,6 +496,7 @@ int main(void)
         encoder_allocates_nothing,
         encoder_needs_little_stack,
         decoder_without_memory_says_so_and_works_again,
+        decoder_in_a_workspace_reads_allocations_and_stays_inside,
         one_decoder_reads_blocks_of_any_size,
     };
 
