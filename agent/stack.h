@@ -13,8 +13,11 @@
 
 #define TP_STACK_FRAMES_MAX 64u
 
-/** tp_stack_start - what is known of the first thread's stack and of Python. Context: start.
- * Return: NULL, or what stacks will lack. */
+/** tp_stack_find_first - where the process's first stack lies. Context: start. */
+void tp_stack_find_first(void);
+
+/** tp_stack_start - what is known of unwinding and of Python; the first stack is found. Context:
+ * start. Return: NULL, or what stacks will lack. */
 const char *tp_stack_start(void);
 
 /**

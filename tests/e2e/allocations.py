@@ -11,9 +11,13 @@ import platform
 import random
 import signal
 import subprocess
+import sys
 import time
 
 import tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../decoder"))
+import tptrace  # noqa: E402
 
 WORKLOADS = os.environ["WORKLOADS"]
 ALLOCS = os.path.join(WORKLOADS, "allocs")
@@ -144,6 +148,31 @@ def depth_is_obeyed():
             record(out, [ALLOCS, "leak", "10"], TPAGENT_ALLOC="all", TPAGENT_STACKS=depth)
             found = max(len(s["stack"]) for s in memory(out)["stacks"])
             assert found <= deepest and (deepest > 3 or found == deepest), (depth, found)
+
+
+def nothing_is_lost_without_stacks():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", "60000"], TPAGENT_ALLOC="all", TPAGENT_STACKS="0")
+        report = memory(out)
+        work = row(report, "work")["allocations"]
+        tap.equal(work, counter(report, "work", "allocations"), "allocations")
+        assert work >= 60000, work
+
+
+def times_are_in_order():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", "3000"], TPAGENT_ALLOC="all")
+        process = tptrace.Process(tap.process_folders(out)[0])
+        before, coarse, seen = {}, 0, 0
+        for track, one in process.records():
+            assert one.ticks >= before.get(track, 0), (track, one)
+            before[track] = one.ticks
+            if one.kind.name in ("alloc", "free"):
+                seen += 1
+                coarse += one.ticks % 4 == 0
+        clock = next(line["clock"] for line in process.meta if line["t"] == "start")
+        assert seen > 5000, seen
+        tap.equal(coarse == seen, clock == "tsc", f"{coarse} of {seen} in four ticks of {clock}")
 
 
 def frees_of_other_threads_are_joined():
@@ -304,6 +333,8 @@ CHECK.check("stacks are the functions that allocated; leaks are suspected", stac
 CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_needed)
 CHECK.check("stacks are right whatever came before", any_order_of_functions)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
+CHECK.check("without stacks as little is lost as with them", nothing_is_lost_without_stacks)
+CHECK.check("times are in order, to four ticks", times_are_in_order)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
