@@ -21,7 +21,7 @@
  * between. */
 static uintptr_t first_low, first_high;
 
-const char *tp_stack_start(void)
+void tp_stack_start(void)
 {
     uint64_t limit = tp_os_stack_limit();
 
@@ -29,6 +29,10 @@ const char *tp_stack_start(void)
     first_high = (uintptr_t)tp_os_auxval_random() & ~(uintptr_t)15;
     limit = limit < STACK_MAX ? limit : STACK_MAX;
     first_low = first_high > limit ? first_high - limit : first_high;
+}
+
+const char *tp_stack_start_frames(void)
+{
     tp_unwind_start();
     return tp_python_frames_start();
 }

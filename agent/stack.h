@@ -13,9 +13,12 @@
 
 #define TP_STACK_FRAMES_MAX 64u
 
-/** tp_stack_start - what is known of the first thread's stack and of Python. Context: start.
- * Return: NULL, or what stacks will lack. */
-const char *tp_stack_start(void);
+/** tp_stack_start - learn where the first thread's stack lies. Context: start. */
+void tp_stack_start(void);
+
+/** tp_stack_start_frames - what tp_stack_id needs besides. Context: start. Return: NULL, or what
+ * stacks will lack. */
+const char *tp_stack_start_frames(void);
 
 /**
  * tp_stack_id - the id of the stack of who called the function whose frame @frame is

@@ -146,6 +146,16 @@ def depth_is_obeyed():
             assert found <= deepest and (deepest > 3 or found == deepest), (depth, found)
 
 
+def one_thread_loses_nothing():
+    """It writes its ring out itself, with stacks and without."""
+    for depth in ("0", "4"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "200000"], TPAGENT_ALLOC="all", TPAGENT_STACKS=depth)
+            work = row(memory(out), "work")
+            tap.equal(work["allocations"], 400000, f"allocations, {depth} frames")
+            tap.equal(work["live_blocks"], 200000, f"blocks at the end, {depth} frames")
+
+
 def frees_of_other_threads_are_joined():
     with tap.folder() as out:
         record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
@@ -304,6 +314,7 @@ CHECK.check("stacks are the functions that allocated; leaks are suspected", stac
 CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_needed)
 CHECK.check("stacks are right whatever came before", any_order_of_functions)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
+CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)

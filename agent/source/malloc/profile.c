@@ -36,8 +36,9 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
         return TP_MALLOC_COUNT;
     profile.depth =
         config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
+    tp_stack_start();
     if (profile.depth) {
-        const char *lack = tp_stack_start();
+        const char *lack = tp_stack_start_frames();
         *ret_why = lack ? lack : *ret_why;
     }
     if (config->alloc.choice == TP_ALLOC_ALL)
