@@ -12,6 +12,8 @@
 #include "unwind.h"
 
 #define CACHE_LINES 1024u
+#define PYTHON_LINES 256u
+#define INNER_FRAMES 8u
 #define ID_MASK ((UINT64_C(1) << 21) - 1) /* ids are below 2^20 + 16 */
 #define PAGE ((uintptr_t)4096)
 #define STACK_MAX (UINT64_C(64) << 20)
@@ -245,15 +247,64 @@ struct stack {
     uintptr_t native[TP_STACK_FRAMES_MAX];
     struct tp_python_frame python[TP_STACK_FRAMES_MAX];
     unsigned native_count, python_count;
+    uint64_t python_hash;
     bool is_gapless; /* the interpreter is the caller of the last native one */
 };
+
+/* What a thread keeps of stacks. A line is one word, an id and what is left of a hash: whatever a
+ * signal handler puts there, the two belong together. */
+struct tp_thread_stacks {
+    _Atomic uint64_t lines[CACHE_LINES];
+    _Atomic uint64_t python[PYTHON_LINES]; /* those of Python's frames alone */
+    struct last_walk last;
+};
+
+#define LINE_SHIFT 54
+#define PYTHON_LINE_SHIFT 56
+
+_Static_assert(CACHE_LINES == 1u << (64 - LINE_SHIFT), "lines by the hash's highest bits");
+_Static_assert(PYTHON_LINES == 1u << (64 - PYTHON_LINE_SHIFT), "lines by the hash's highest bits");
+
+static inline bool is_kept(_Atomic uint64_t *line, uint64_t hash, uint32_t *ret_id)
+{
+    uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;
+
+    *ret_id = (uint32_t)(seen & ID_MASK);
+    return seen && (seen & ~ID_MASK) == (hash & ~ID_MASK);
+}
+
+static inline void keep_id(_Atomic uint64_t *line, uint64_t hash, uint32_t id)
+{
+    if (line && id >= TP_NAME_FIRST)
+        atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
+}
+
+/* Of Python's frames alone: many stacks have the same ones, and to tell them takes long. */
+static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *stacks)
+{
+    uint64_t hash = stack->python_hash * UINT64_C(0x9e3779b97f4a7c15);
+    _Atomic uint64_t *line = stacks ? &stacks->python[hash >> PYTHON_LINE_SHIFT] : NULL;
+    uint32_t ids[TP_STACK_FRAMES_MAX], id;
+
+    if (is_kept(line, hash, &id))
+        return id;
+    for (unsigned i = 0; i < stack->python_count; i++) {
+        ids[i] = tp_python_frame_id(&stack->python[i]);
+        if (ids[i] < TP_NAME_FIRST)
+            return ids[i];
+    }
+    id = tp_intern(TP_NAME_STACK, ids, stack->python_count * sizeof(*ids));
+    keep_id(line, hash, id);
+    return id;
+}
 
 /* Between the last native frame that is known and the interpreter. */
 #define GAP "(native functions left out)"
 
-static __attribute__((noinline)) uint32_t make_id(const struct stack *stack)
+static __attribute__((noinline)) uint32_t make_id(const struct stack *stack,
+                                                  struct tp_thread_stacks *stacks)
 {
-    uint32_t ids[2 * TP_STACK_FRAMES_MAX + 1];
+    uint32_t ids[TP_STACK_FRAMES_MAX + 2];
     unsigned n = stack->native_count ? cut(stack->native, stack->native_count) : 0;
 
     for (unsigned i = 0; i < n; i++) {
@@ -264,24 +315,23 @@ static __attribute__((noinline)) uint32_t make_id(const struct stack *stack)
     }
     if (stack->python_count && (!stack->is_gapless || n < stack->native_count)) {
         ids[n] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
-        if (ids[n] < TP_NAME_FIRST)
-            return ids[n];
-        n++;
+        if (ids[n++] < TP_NAME_FIRST)
+            return ids[n - 1];
     }
-    for (unsigned i = 0; i < stack->python_count; i++, n++) {
-        ids[n] = tp_python_frame_id(&stack->python[i]);
-        if (ids[n] < TP_NAME_FIRST)
-            return ids[n];
+    if (stack->python_count) {
+        ids[n] = python_id(stack, stacks);
+        if (ids[n++] < TP_NAME_FIRST)
+            return ids[n - 1];
+    }
+    if (n > INNER_FRAMES + 1) { /* stacks that differ inside have the rest in common */
+        ids[INNER_FRAMES] =
+            tp_intern(TP_NAME_STACK, ids + INNER_FRAMES, (n - INNER_FRAMES) * sizeof(*ids));
+        if (ids[INNER_FRAMES] < TP_NAME_FIRST)
+            return ids[INNER_FRAMES];
+        n = INNER_FRAMES + 1;
     }
     return tp_intern(TP_NAME_STACK, ids, n * sizeof(*ids));
 }
-
-/* What a thread keeps of stacks. A line is one word, an id and what is left of a hash: whatever a
- * signal handler puts there, the two belong together. */
-struct tp_thread_stacks {
-    _Atomic uint64_t lines[CACHE_LINES];
-    struct last_walk last;
-};
 
 static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
 {
@@ -293,20 +343,18 @@ static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
     return t->stacks;
 }
 
-#define LINE_SHIFT 54
-
-_Static_assert(CACHE_LINES == 1u << (64 - LINE_SHIFT), "lines by the hash's highest bits");
-
 uint32_t tp_stack_id(const void *frame, unsigned depth)
 {
     struct tp_thread_stacks *stacks = stacks_of(tp_tls.thread);
     uintptr_t here = (uintptr_t)frame;
     struct stack stack;
     struct walk w = {.addresses = stack.native, .depth = depth};
+    uint32_t id;
 
     if (tp_unlikely(here < tp_tls.stack_low || here >= tp_tls.stack_high) && !find_bounds(here))
         w.depth = 1; /* this frame is there, whatever it is on */
     stack.python_count = tp_python_frames(stack.python, depth, &w.hash);
+    stack.python_hash = w.hash;
     w.python = stack.python_count > 0;
     walk(&w, frame, tp_tls.stack_high, w.depth > 1 && stacks ? &stacks->last : NULL);
     stack.native_count = w.count;
@@ -316,11 +364,9 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     uint64_t hash = (w.hash ^ w.at_loop) * UINT64_C(0xbf58476d1ce4e5b9);
     hash ^= hash >> 32;
     _Atomic uint64_t *line = stacks ? &stacks->lines[hash >> LINE_SHIFT] : NULL;
-    uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;
-    if (tp_likely(seen && (seen & ~ID_MASK) == (hash & ~ID_MASK)))
-        return (uint32_t)(seen & ID_MASK);
-    uint32_t id = make_id(&stack);
-    if (line && id >= TP_NAME_FIRST)
-        atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
+    if (tp_likely(is_kept(line, hash, &id)))
+        return id;
+    id = make_id(&stack, stacks);
+    keep_id(line, hash, id);
     return id;
 }
