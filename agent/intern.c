@@ -14,9 +14,37 @@
 #include "record.h"
 #include "recording.h"
 #include "scope.h"
+#include "stack.h"
 
 #define TABLE_MASK (TP_NAME_TABLE - 1u)
 #define PROBES_MAX 4096u
+
+/*
+ * Sixteenths of all room that names of a kind may use. Call stacks may be as many as allocations:
+ * they leave room to the names of ranges, and long ones to those that are shortened.
+ */
+static uint64_t share_of(enum tp_name_kind kind, size_t size)
+{
+    switch (kind) {
+    case TP_NAME_STACK:
+        return size > TP_STACK_SHORT * sizeof(uint32_t) ? 14 : 15;
+    case TP_NAME_ADDRESS:
+    case TP_NAME_CODE:
+        return 15;
+    default:
+        return 16;
+    }
+}
+
+static bool is_in_share(const struct tp_live *live, enum tp_name_kind kind, size_t size)
+{
+    uint64_t share = share_of(kind, size);
+
+    return atomic_load_explicit(&live->names.next_id, memory_order_relaxed) <
+               TP_NAME_FIRST + TP_NAME_LIMIT / 16 * share &&
+           (share == 16 || atomic_load_explicit(&live->names.used, memory_order_relaxed) <
+                               TP_NAMES_FILE_LIMIT / 16 * share);
+}
 
 /* 8 bytes behind every name are readable, too: texts are compared in words. */
 static uint64_t claim_room(struct tp_live *live, uint64_t bytes)
@@ -39,8 +67,7 @@ static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const 
     uint64_t at;
 
     *ret_id = TP_NAME_TOO_MANY;
-    if (atomic_load_explicit(&live->names.next_id, memory_order_relaxed) >=
-        TP_NAME_FIRST + TP_NAME_LIMIT)
+    if (!is_in_share(live, kind, size))
         return 0;
     while (!(at = claim_room(live, need)))
         if (tp_recording_extend_names(live, need) < 0) {

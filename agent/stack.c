@@ -279,6 +279,30 @@ static inline void keep_id(_Atomic uint64_t *line, uint64_t hash, uint32_t id)
         atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
 }
 
+/* Between the last native frame that is known and the interpreter. */
+#define GAP "(native functions left out)"
+
+/* Behind what is told of a stack for which there is no room. */
+#define CUT "(no room for more frames)"
+
+static uint32_t intern_stack(const uint32_t *ids, unsigned count)
+{
+    return tp_intern(TP_NAME_STACK, ids, count * sizeof(*ids));
+}
+
+/* Of a stack for which there is no room the innermost frames, and @outer, which many may have in
+ * common. */
+static uint32_t intern_shortened(uint32_t *ids, unsigned count, uint32_t outer)
+{
+    unsigned n = TP_STACK_SHORT - 1 - (outer != TP_NAME_NONE);
+
+    n = count < n ? count : n;
+    ids[n++] = tp_intern(TP_NAME_TEXT, CUT, sizeof(CUT) - 1);
+    if (outer)
+        ids[n++] = outer;
+    return intern_stack(ids, n);
+}
+
 /* Of Python's frames alone: many stacks have the same ones, and to tell them takes long. */
 static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *stacks)
 {
@@ -293,44 +317,36 @@ static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *st
         if (ids[i] < TP_NAME_FIRST)
             return ids[i];
     }
-    id = tp_intern(TP_NAME_STACK, ids, stack->python_count * sizeof(*ids));
+    id = intern_stack(ids, stack->python_count);
+    if (id == TP_NAME_TOO_MANY)
+        id = intern_shortened(ids, stack->python_count, TP_NAME_NONE);
     keep_id(line, hash, id);
     return id;
 }
 
-/* Between the last native frame that is known and the interpreter. */
-#define GAP "(native functions left out)"
-
 static __attribute__((noinline)) uint32_t make_id(const struct stack *stack,
                                                   struct tp_thread_stacks *stacks)
 {
-    uint32_t ids[TP_STACK_FRAMES_MAX + 2];
-    unsigned n = stack->native_count ? cut(stack->native, stack->native_count) : 0;
+    uint32_t ids[TP_STACK_FRAMES_MAX + 2] = {0}, python = TP_NAME_NONE, id = TP_NAME_TOO_MANY;
+    unsigned native = stack->native_count ? cut(stack->native, stack->native_count) : 0, n;
 
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t address = stack->native[i];
-        ids[i] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
-        if (ids[i] < TP_NAME_FIRST)
-            return ids[i];
+    for (n = 0; n < native; n++) {
+        uint64_t address = stack->native[n];
+        ids[n] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
     }
-    if (stack->python_count && (!stack->is_gapless || n < stack->native_count)) {
-        ids[n] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
-        if (ids[n++] < TP_NAME_FIRST)
-            return ids[n - 1];
-    }
-    if (stack->python_count) {
-        ids[n] = python_id(stack, stacks);
-        if (ids[n++] < TP_NAME_FIRST)
-            return ids[n - 1];
-    }
+    if (stack->python_count && (!stack->is_gapless || native < stack->native_count))
+        ids[n++] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
+    if (stack->python_count)
+        ids[n++] = python = python_id(stack, stacks);
     if (n > INNER_FRAMES + 1) { /* stacks that differ inside have the rest in common */
-        ids[INNER_FRAMES] =
-            tp_intern(TP_NAME_STACK, ids + INNER_FRAMES, (n - INNER_FRAMES) * sizeof(*ids));
-        if (ids[INNER_FRAMES] < TP_NAME_FIRST)
-            return ids[INNER_FRAMES];
+        ids[INNER_FRAMES] = intern_stack(ids + INNER_FRAMES, n - INNER_FRAMES);
         n = INNER_FRAMES + 1;
     }
-    return tp_intern(TP_NAME_STACK, ids, n * sizeof(*ids));
+    if (!n || ids[n - 1] != TP_NAME_TOO_MANY)
+        id = intern_stack(ids, n);
+    return id == TP_NAME_TOO_MANY ? intern_shortened(ids, native, python) : id;
 }
 
 static struct tp_thread_stacks *stacks_of(struct tp_thread *t)

@@ -156,6 +156,21 @@ def one_thread_loses_nothing():
             tap.equal(work["live_blocks"], 200000, f"blocks at the end, {depth} frames")
 
 
+def more_stacks_than_there_is_room_for():
+    """Further ones are shortened, and ranges keep their names."""
+    count = 1100000
+    with tap.folder() as out:
+        record(out, [ALLOCS, "stacks", str(count)], TPAGENT_ALLOC="all", TPAGENT_STACKS="28")
+        report = memory(out, "--sort-by", "allocations", "--row-limit", "100", status=3)
+    tap.equal(report["total"]["allocations"], count + 1, "allocations")
+    tap.equal(row(report, "late")["allocations"], 1, "allocations in the range that began last")
+    shortened = [s for s in report["stacks"] if s["stack"][-1] == "(no room for more frames)"]
+    print(f"# {count} stacks, {sum(s['allocations'] for s in shortened)} of them shortened")
+    assert shortened and all(len(s["stack"]) == 6 for s in shortened), shortened
+    others = [s for s in report["stacks"] if s not in shortened]
+    assert all(s["stack"][23:25] == ["turn_left", "stacks"] for s in others), others
+
+
 def frees_of_other_threads_are_joined():
     with tap.folder() as out:
         record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
@@ -315,6 +330,7 @@ CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_n
 CHECK.check("stacks are right whatever came before", any_order_of_functions)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
+CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
