@@ -7,6 +7,7 @@
 
 #include "agent.h"
 #include "base/os.h"
+#include "intern.h"
 #include "python_frames.h"
 #include "record.h"
 #include "unwind.h"
@@ -14,6 +15,8 @@
 #define CACHE_LINES 1024u
 #define PYTHON_LINES 256u
 #define INNER_FRAMES 8u
+#define MET_SHIFT 46
+#define MET_LINES (1u << (64 - MET_SHIFT))
 #define ID_MASK ((UINT64_C(1) << 21) - 1) /* ids are below 2^20 + 16 */
 #define PAGE ((uintptr_t)4096)
 #define STACK_MAX (UINT64_C(64) << 20)
@@ -22,6 +25,9 @@
 /* The first thread's stack may grow from its top down to there; nothing else is ever put in
  * between. */
 static uintptr_t first_low, first_high;
+
+/* By hash what is left of it, of stacks met while names are scarce. NULL without memory. */
+static _Atomic uint32_t *met;
 
 void tp_stack_start(void)
 {
@@ -35,6 +41,7 @@ void tp_stack_start(void)
 
 const char *tp_stack_start_frames(void)
 {
+    met = tp_os_map(MET_LINES * sizeof(*met));
     tp_unwind_start();
     return tp_python_frames_start();
 }
@@ -285,22 +292,17 @@ static inline void keep_id(_Atomic uint64_t *line, uint64_t hash, uint32_t id)
 /* Behind what is told of a stack for which there is no room. */
 #define CUT "(no room for more frames)"
 
-static uint32_t intern_stack(const uint32_t *ids, unsigned count)
+/* tp_intern, or what makes no names. */
+typedef uint32_t intern_fn(enum tp_name_kind kind, const void *bytes, size_t size);
+
+static uint32_t intern_stack(intern_fn *intern, const uint32_t *ids, unsigned count)
 {
-    return tp_intern(TP_NAME_STACK, ids, count * sizeof(*ids));
+    return intern(TP_NAME_STACK, ids, count * sizeof(*ids));
 }
 
-/* Of a stack for which there is no room the innermost frames, and @outer, which many may have in
- * common. */
-static uint32_t intern_shortened(uint32_t *ids, unsigned count, uint32_t outer)
+static uint32_t cut_here(void)
 {
-    unsigned n = TP_STACK_SHORT - 1 - (outer != TP_NAME_NONE);
-
-    n = count < n ? count : n;
-    ids[n++] = tp_intern(TP_NAME_TEXT, CUT, sizeof(CUT) - 1);
-    if (outer)
-        ids[n++] = outer;
-    return intern_stack(ids, n);
+    return tp_intern(TP_NAME_TEXT, CUT, sizeof(CUT) - 1);
 }
 
 /* Of Python's frames alone: many stacks have the same ones, and to tell them takes long. */
@@ -317,18 +319,47 @@ static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *st
         if (ids[i] < TP_NAME_FIRST)
             return ids[i];
     }
-    id = intern_stack(ids, stack->python_count);
-    if (id == TP_NAME_TOO_MANY)
-        id = intern_shortened(ids, stack->python_count, TP_NAME_NONE);
+    id = intern_stack(tp_intern, ids, stack->python_count);
+    if (id == TP_NAME_TOO_MANY && stack->python_count > TP_STACK_LEAST) {
+        ids[TP_STACK_LEAST - 1] = cut_here();
+        id = intern_stack(tp_intern, ids, TP_STACK_LEAST);
+    }
     keep_id(line, hash, id);
     return id;
 }
 
-static __attribute__((noinline)) uint32_t make_id(const struct stack *stack,
-                                                  struct tp_thread_stacks *stacks)
+/* Return: id of the name; one that says why there is none. */
+static uint32_t whole_id(intern_fn *intern, const struct stack *stack, unsigned native,
+                         uint32_t python)
 {
-    uint32_t ids[TP_STACK_FRAMES_MAX + 2] = {0}, python = TP_NAME_NONE, id = TP_NAME_TOO_MANY;
-    unsigned native = stack->native_count ? cut(stack->native, stack->native_count) : 0, n;
+    uint32_t ids[TP_STACK_FRAMES_MAX + 2];
+    unsigned n;
+
+    for (n = 0; n < native; n++) {
+        uint64_t address = stack->native[n];
+        ids[n] = intern(TP_NAME_ADDRESS, &address, sizeof(address));
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
+    }
+    if (python && (!stack->is_gapless || native < stack->native_count))
+        ids[n++] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
+    if (python)
+        ids[n++] = python;
+    if (n > INNER_FRAMES + 1) { /* stacks that differ inside have the rest in common */
+        uint32_t outer = intern_stack(intern, ids + INNER_FRAMES, n - INNER_FRAMES);
+        if (outer < TP_NAME_FIRST)
+            return outer;
+        ids[INNER_FRAMES] = outer;
+        n = INNER_FRAMES + 1;
+    }
+    return intern_stack(intern, ids, n);
+}
+
+/* The innermost native frames, and Python's, which many stacks have in common. */
+static uint32_t shortened_id(const struct stack *stack, unsigned native, uint32_t python)
+{
+    uint32_t ids[TP_STACK_SHORT];
+    unsigned n;
 
     for (n = 0; n < native; n++) {
         uint64_t address = stack->native[n];
@@ -336,17 +367,34 @@ static __attribute__((noinline)) uint32_t make_id(const struct stack *stack,
         if (ids[n] < TP_NAME_FIRST)
             return ids[n];
     }
-    if (stack->python_count && (!stack->is_gapless || native < stack->native_count))
-        ids[n++] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
-    if (stack->python_count)
-        ids[n++] = python = python_id(stack, stacks);
-    if (n > INNER_FRAMES + 1) { /* stacks that differ inside have the rest in common */
-        ids[INNER_FRAMES] = intern_stack(ids + INNER_FRAMES, n - INNER_FRAMES);
-        n = INNER_FRAMES + 1;
-    }
-    if (!n || ids[n - 1] != TP_NAME_TOO_MANY)
-        id = intern_stack(ids, n);
-    return id == TP_NAME_TOO_MANY ? intern_shortened(ids, native, python) : id;
+    ids[n++] = cut_here();
+    if (python)
+        ids[n++] = python;
+    return intern_stack(tp_intern, ids, n);
+}
+
+static bool is_met_again(uint64_t hash)
+{
+    uint32_t tag = (uint32_t)hash | 1;
+
+    return met &&
+           atomic_exchange_explicit(&met[hash >> MET_SHIFT], tag, memory_order_relaxed) == tag;
+}
+
+/* @ret_is_final: whether it will be the same the next time. */
+static __attribute__((noinline)) uint32_t make_id(const struct stack *stack, uint64_t hash,
+                                                  struct tp_thread_stacks *stacks,
+                                                  bool *ret_is_final)
+{
+    bool is_wanted = !tp_names_are_scarce() || is_met_again(hash);
+    unsigned native = stack->native_count ? cut(stack->native, stack->native_count) : 0;
+    uint32_t python = stack->python_count ? python_id(stack, stacks) : TP_NAME_NONE;
+    uint32_t id = whole_id(is_wanted ? tp_intern : tp_intern_found, stack, native, python);
+
+    *ret_is_final = is_wanted || id >= TP_NAME_FIRST;
+    for (unsigned most = TP_STACK_SHORT - 2; id == TP_NAME_TOO_MANY && most; most /= 4)
+        id = shortened_id(stack, native < most ? native : most, python);
+    return id;
 }
 
 static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
@@ -365,6 +413,7 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     uintptr_t here = (uintptr_t)frame;
     struct stack stack;
     struct walk w = {.addresses = stack.native, .depth = depth};
+    bool is_final;
     uint32_t id;
 
     if (tp_unlikely(here < tp_tls.stack_low || here >= tp_tls.stack_high) && !find_bounds(here))
@@ -382,7 +431,8 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     _Atomic uint64_t *line = stacks ? &stacks->lines[hash >> LINE_SHIFT] : NULL;
     if (tp_likely(is_kept(line, hash, &id)))
         return id;
-    id = make_id(&stack, stacks);
-    keep_id(line, hash, id);
+    id = make_id(&stack, hash, stacks, &is_final);
+    if (is_final)
+        keep_id(line, hash, id);
     return id;
 }
