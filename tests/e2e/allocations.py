@@ -261,6 +261,24 @@ def counters_alone_say_so():
         assert b"no single allocations" in done.stdout, done.stdout
 
 
+def selections_that_leave_nothing_say_so():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "fork", "50"], TPAGENT_ALLOC="all")
+        (pid, *_), _ = [os.path.basename(p).split("-") for p in tap.process_folders(out)]
+        for options, is_empty in (
+            (["--pid", pid], False),
+            (["--thread", "allocs"], False),
+            (["--from", "0"], False),
+            (["--step", "1"], True),
+            (["--thread", "another"], True),
+            (["--from", "3600"], True),
+        ):
+            done = subprocess.run(
+                [tap.TPREPORT, "memory", *options, out], capture_output=True, check=True
+            )
+            tap.equal(b"no event is selected" in done.stderr, is_empty, f"{options}")
+
+
 def sources_win():
     with tap.folder() as out:
         record(out, [ALLOCS, "leak", "10"], TPAGENT_ALLOC="all", TPAGENT_SOURCES="-malloc")
@@ -338,6 +356,7 @@ CHECK.check("a forked child that allocates much is recorded", busy_children_are_
 CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
+CHECK.check("a selection that leaves nothing says so", selections_that_leave_nothing_say_so)
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)
 CHECK.check("handlers that allocate do no harm", signals_do_no_harm)

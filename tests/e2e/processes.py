@@ -24,7 +24,8 @@ def info(out):
 
 def table(out, *options):
     done = tap.run(
-        [tap.TPREPORT, "--format", "json", "--row-limit=-1", *options, out], tap.clean_environment()
+        [tap.TPREPORT, "--format", "json", "--row-limit=-1", *options, out],
+        tap.clean_environment(),
     )
     if done.returncode not in (0, 3):
         raise AssertionError(done.stderr.decode())
