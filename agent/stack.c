@@ -389,6 +389,7 @@ static __attribute__((noinline)) uint32_t make_id(const struct stack *stack, uin
     bool is_wanted = !tp_names_are_scarce() || is_met_again(hash);
     unsigned native = stack->native_count ? cut(stack->native, stack->native_count) : 0;
     uint32_t python = stack->python_count ? python_id(stack, stacks) : TP_NAME_NONE;
+    tp_python_frames_meet(stack->native, native);
     uint32_t id = whole_id(is_wanted ? tp_intern : tp_intern_found, stack, native, python);
 
     *ret_is_final = is_wanted || id >= TP_NAME_FIRST;

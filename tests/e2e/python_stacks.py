@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Python's frames in the stacks of allocations: TPAGENT_TEST_PYTHONS names more interpreters."""
 
+import ctypes
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -218,6 +220,47 @@ def unknown_layouts_are_told():
             assert text or b"Python" not in said, said
 
 
+EMBEDDED = """
+def inner():
+    return bytearray(54321)
+def outer():
+    return inner()
+kept = [outer() for _ in range(7)]
+"""
+
+
+def library_of(python):
+    words = "import sysconfig as s; v = s.get_config_var; print(v('LIBDIR'), v('INSTSONAME'))"
+    done = subprocess.run([python, "-c", words], stdout=subprocess.PIPE, check=True)
+    folder, name = done.stdout.decode().split()
+    for place in (folder, os.path.join(folder, platform.machine() + "-linux-gnu")):
+        if ".so" in name and os.path.exists(os.path.join(place, name)):
+            return os.path.join(place, name)
+    raise tap.Skip(f"{python} has no shared library")
+
+
+def loaded_while_it_runs(python):
+    """Its frames are read, and after it is gone the program goes on."""
+    if platform.machine() != "x86_64" or not hasattr(ctypes.CDLL(None), "_dl_find_object"):
+        raise tap.Skip("this libc does not find objects by address")
+    command = [os.path.join(WORKLOADS, "embed"), library_of(python), EMBEDDED]
+    for more in ({}, {"THREADS": "1"}):
+        with tap.folder() as out:
+            environment = tap.recorded_environment(
+                out, TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait", **more
+            )
+            done = tap.run(command, environment)
+            tap.equal((done.returncode, done.stdout, done.stderr), (0, b"", b""), "the program")
+            found = [
+                s for s in stacks(out) if s["allocated_bytes"] // s["allocations"] // 10 == 5432
+            ]
+            tap.equal(sum(s["allocations"] for s in found), 7, "large blocks")
+            for stack in found:
+                names = [f.split(": ")[1] for f in python_part(stack["stack"])]
+                tap.equal(names[:2], ["inner", "outer"], f"frames, {more}")
+                assert names[-1] == MODULE, names
+
+
 def main():
     t = tap.Tap()
     for python in [PYTHON, *OTHERS]:
@@ -225,6 +268,7 @@ def main():
         t.check(
             f"{name}: functions, generators, coroutines, callbacks, threads", every_kind, python
         )
+        t.check(f"{name}: loaded while the program runs", loaded_while_it_runs, python)
         t.check(f"{name}: threads that allocate while it ends", interpreter_goes, python)
     t.check("TPAGENT_STACKS limits Python's frames", depth_is_obeyed)
     t.check("functions left out between native ones and Python's are marked", gaps_are_marked)
