@@ -191,7 +191,8 @@ static void put_dropped(struct head *head, uint64_t count, const char *reason)
 {
     bool is_name = reason && !strcmp(reason, tptrace_loss_reason(TP_LOSS_NO_NAME));
 
-    tp_buffer_count(head->out, count, is_name ? "name{|s} dropped" : "record{|s} dropped");
+    tp_buffer_count(head->out, count,
+                    is_name ? "name{|s} of ranges or whole stacks dropped" : "record{|s} dropped");
 }
 
 static void drop_lines(struct head *head, const struct tptrace_member *member)
