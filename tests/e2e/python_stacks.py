@@ -185,6 +185,30 @@ def pprof_has_files_and_lines():
         assert place in top.stdout, top
 
 
+LEAK = """
+import os
+kept = []
+def leaky():
+    kept.append(bytearray(5000))
+def main():
+    for _ in range(1000):
+        leaky()
+main()
+os._exit(0)
+"""
+
+
+def leaks_name_functions_of_python():
+    with tap.folder() as out:
+        environment = tap.recorded_environment(out, TPAGENT_ALLOC="all")
+        done = tap.run([PYTHON, "-c", LEAK], environment)
+        tap.equal((done.returncode, done.stderr), (0, b""), "the program")
+        text = tap.run([tap.TPREPORT, "memory", out], tap.clean_environment()).stdout.decode()
+        _, suspects = text.split("\nSuspected leaks")
+        (line,) = [s for s in suspects.splitlines() if s.split()[:1] == ["1000"]]
+        assert "<string>(5): leaky < <string>(8): main" in line, line
+
+
 def text_shows_the_end_of_long_frames():
     with tap.folder() as out:
         record(out, PYTHON, TPAGENT_ALLOC="all", TPAGENT_STACKS="32")
@@ -274,6 +298,7 @@ def main():
     t.check("functions left out between native ones and Python's are marked", gaps_are_marked)
     t.check("samples have Python's frames", samples_have_them)
     t.check("pprof has Python's files and lines", pprof_has_files_and_lines)
+    t.check("suspected leaks name functions of Python", leaks_name_functions_of_python)
     t.check("text shows the end of Python's frames", text_shows_the_end_of_long_frames)
     t.check("an unknown or a wrong layout is told", unknown_layouts_are_told)
     t.end()
