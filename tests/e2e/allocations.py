@@ -185,6 +185,38 @@ def frees_of_other_threads_are_joined():
         tap.equal(report["unseen_frees"], 0, "frees not seen")
 
 
+def blocks_from_before_are_apart():
+    """Freed in the window, allocated before it: in no sum, but counted."""
+    with tap.folder() as out:
+        record(out, [ALLOCS, "before", "300"], TPAGENT_ALLOC="all", TPAGENT_CAPTURE="range:late")
+        report = memory(out)
+        late = row(report, "late")
+        tap.equal(report["unknown_frees"], 300, "frees of blocks from before")
+        tap.equal((late["allocations"], late["frees"]), (600, 300), "in the window")
+        tap.equal(report["total"]["live_blocks"], 300, "live at the end")
+        tap.equal(counter(report, "late", "net_bytes"), 0, "exact counters know of both")
+
+
+def threads_and_time_are_told():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
+        report = memory(out)
+        pid, _ = os.path.basename(tap.process_folders(out)[0]).split("-")
+        rows = {t["thread"]: t["allocations"] for t in report["threads"]}
+        tap.equal(list(rows), [f"allocs ({pid}/{pid})"], "threads that allocate")
+        tap.equal(sum(rows.values()), report["total"]["allocations"], "all that they allocate")
+        tap.equal(len(report["thread_counters"]), 2, "threads that are counted")
+        curve = report["curve"]["most_live_bytes"]
+        tap.equal(max(curve), report["peak_bytes"], "the highest point")
+        at = report["peak_ns"] // report["curve"]["width_ns"]
+        tap.equal(curve.index(max(curve)), at, "where it is")
+        text = subprocess.run(
+            [tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True
+        ).stdout.decode()
+        assert "By thread\n" in text and "Live over time, the most in each stretch\n" in text, text
+        assert "#" * 40 + "\n" in text, text
+
+
 def child_is_a_process_of_its_own():
     with tap.folder() as out:
         record(out, [ALLOCS, "fork", "300"], TPAGENT_ALLOC="all")
@@ -351,6 +383,8 @@ CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
+CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)
+CHECK.check("rows of threads, live bytes over time", threads_and_time_are_told)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
 CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)

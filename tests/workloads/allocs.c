@@ -6,6 +6,7 @@
  *     allocs leak N          N blocks of 1,000 bytes that stay, N that go
  *     allocs threads N       two threads: one allocates N blocks, the other frees them
  *     allocs stacks N        from N different stacks, then thrice from one in a range of its own
+ *     allocs before N        N blocks before the range "late", freed in it; 2 N in it
  *     allocs mix N SEED      N blocks of 16 to 65,536 bytes, replaced at random
  *     allocs fork N          the same leak, in a child too
  *     allocs forked N        and in a child without a range
@@ -132,6 +133,20 @@ static NOINLINE void stacks(int count)
     tpagent_end();
 }
 
+static void before(int count)
+{
+    void **blocks = calloc((size_t)count, sizeof(*blocks));
+
+    for (int i = 0; i < count; i++)
+        blocks[i] = take(1000);
+    tpagent_begin("late");
+    for (int i = 0; i < count; i++)
+        free(blocks[i]);
+    leak(count);
+    tpagent_end();
+    free(blocks);
+}
+
 static void mix(int count, uint64_t seed)
 {
     void *live[LIVE] = {NULL};
@@ -163,6 +178,8 @@ int main(int argc, char **argv)
         leak(count);
     else if (!strcmp(argv[1], "threads"))
         threads(count);
+    else if (!strcmp(argv[1], "before"))
+        before(count);
     else if (!strcmp(argv[1], "stacks"))
         stacks(count);
     else if (!strcmp(argv[1], "mix"))
