@@ -328,6 +328,8 @@ def killed_process_is_read():
         tap.equal(done.returncode, -signal.SIGKILL, "status")
         report = memory(out)
         assert report["total"]["live_blocks"] > 20000, report["total"]
+        (process,) = report["recording"]["processes"]
+        tap.equal((process["state"], report["recording"]["whole"]), ("died", True), "what is told")
 
 
 def signals_do_no_harm():

@@ -61,10 +61,11 @@ static int write_report(struct tp_run *run, const struct tp_alloc_profile *profi
     struct tp_report report = {.strings = &run->strings, .stacks = &run->stacks, .memory = &rows};
 
     int result = tp_alloc_report_init(&rows, profile, (enum tp_alloc_key)run->sort_column);
+    run->sort_column = -1; /* its rows are in order */
     if (result < 0)
         tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the report");
     else
-        result = run->view->write(&report, &run->options->view, run->output, diag);
+        result = tp_run_write(run, &report, diag);
     tp_alloc_report_fini(&rows);
     return result;
 }
