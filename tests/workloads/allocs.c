@@ -128,7 +128,7 @@ static NOINLINE void stacks(int count)
     for (unsigned way = 0; way < (unsigned)count; way++)
         free(turn_left(way, 22));
     tpagent_begin("late");
-    for (int i = 0; i < 3; i++)
+    for (volatile int i = 0; i < 3; i++) /* from one place, not unrolled */
         free(turn_left((unsigned)count, 22));
     tpagent_end();
 }
