@@ -44,6 +44,21 @@ static int choose_view(struct tp_run *run, struct tp_diag *diag)
     return run->view ? 0 : -TP_EUNSUPPORTED;
 }
 
+static int check_by(const struct tp_options *options, struct tp_diag *diag)
+{
+    if (options->selection.by == TP_BY_NOTHING)
+        return 0;
+    switch (options->command) {
+    case TP_COMMAND_AVERAGES:
+    case TP_COMMAND_EVENTS:
+    case TP_COMMAND_TREE:
+        return 0;
+    default:
+        return tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+                            "--by is for averages, events and tree; --rank and --pid select");
+    }
+}
+
 int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_diag *diag)
 {
     memset(run, 0, sizeof(*run));
@@ -54,6 +69,8 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
         result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "--now is for tree");
     if (!result && options->group.percentiles && options->command != TP_COMMAND_AVERAGES)
         result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "--percentiles is for averages");
+    if (!result)
+        result = check_by(options, diag);
     if (!result && options->command == TP_COMMAND_KERNELS)
         result = tp_kernels_check(run, diag);
     else if (!result && options->command == TP_COMMAND_MEMORY)

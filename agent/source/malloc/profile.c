@@ -50,9 +50,9 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
     profile.ticks_mask = tp_clock_kind == TP_CLOCK_TSC ? ~(uint64_t)(FINEST_TICKS - 1) : UINT64_MAX;
     profile.depth =
         config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
-    tp_stack_find_first(); /* whoever records inside of malloc may have to drain there */
+    tp_stack_start(); /* whoever records inside of malloc may have to drain there */
     if (profile.depth) {
-        const char *lack = tp_stack_start();
+        const char *lack = tp_stack_start_frames();
         *ret_why = lack ? lack : *ret_why;
     }
     if (config->alloc.choice == TP_ALLOC_ALL)
