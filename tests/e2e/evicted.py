@@ -305,7 +305,7 @@ def older_summary(folder, seed):
 
 
 def nothing_behind(folder, whole, blocks):
-    """Whether a range has ended is in segments that went uncounted: it is not told as unfinished."""
+    """Whether a range has ended is in segments that went uncounted: it is not unfinished."""
     behind, ahead = (folder / f"all{which}" / "run" for which in "ab")
     for recording, cut in ((behind, blocks // 3), (ahead, blocks)):
         shutil.copytree(whole, recording)
