@@ -363,6 +363,16 @@ START_TEST(open_ranges_keep_what_they_have)
 }
 END_TEST
 
+static void put_work_of_all(uint32_t count)
+{
+    for (uint32_t id = 1; id <= count;) {
+        begin_block(2, (uint64_t)id * 3);
+        for (uint32_t i = 0; i < RECORDS / 2 && id <= count; i++, id++)
+            put_work(id, 7);
+        end_block();
+    }
+}
+
 /* Calls of @count ids, then their work, by blocks. */
 static void call_and_work(uint32_t count)
 {
@@ -374,12 +384,7 @@ static void call_and_work(uint32_t count)
         put(TP_EVENT_API_END, 0, 0);
         end_block();
     }
-    for (uint32_t id = 1; id <= count;) {
-        begin_block(2, (uint64_t)id * 3);
-        for (uint32_t i = 0; i < RECORDS / 2 && id <= count; i++, id++)
-            put_work(id, 7);
-        end_block();
-    }
+    put_work_of_all(count);
 }
 
 START_TEST(a_million_calls_wait_for_their_work)
@@ -409,12 +414,7 @@ START_TEST(more_work_than_can_wait_is_counted)
 {
     uint32_t count = TP_CREDIT_WORKS + 5000;
 
-    for (uint32_t id = 1; id <= count;) {
-        begin_block(2, (uint64_t)id * 3);
-        for (uint32_t i = 0; i < RECORDS / 2 && id <= count; i++, id++)
-            put_work(id, 7);
-        end_block();
-    }
+    put_work_of_all(count);
     read_back();
     ck_assert_uint_eq(summary.work_count, TP_CREDIT_WORKS);
     ck_assert_uint_eq(summary.without_launch, 5000);
@@ -438,12 +438,7 @@ START_TEST(more_paths_than_there_is_room_for)
         put(TP_EVENT_API_END, 0, 0);
         end_block();
     }
-    for (uint32_t w = 1; w <= id;) {
-        begin_block(2, (uint64_t)w * 3);
-        for (uint32_t i = 0; i < RECORDS / 2 && w <= id; i++, w++)
-            put_work(w, 7);
-        end_block();
-    }
+    put_work_of_all(id);
     read_back();
     ck_assert_uint_gt(summary.work_count + summary.without_launch, 0);
     ck_assert_uint_gt(row_named(16, TP_EVENT_API_BEGIN)->sums.work_ticks, 0);

@@ -222,8 +222,8 @@ static void widen(struct tptrace_launch_ids *ids)
     ids->window *= 2;
 }
 
-/* Its ids had a page before, in a place that is another's or was, and those that wait are stragglers
- * since: there must be one entry of an id only. */
+/* Its ids had a page before, in a place that is another's or was, and those that wait are
+ * stragglers since: there must be one entry of an id only. */
 static void take_stragglers(struct tptrace_launch_ids *ids, struct tptrace_id_page *page)
 {
     for (uint32_t i = 0; ids->straggler_count && i < PAGE_ENTRIES; i++) {

@@ -200,29 +200,28 @@ static struct tp_spread *spread_of(struct group *group)
     return group->spread;
 }
 
-int tp_averages_length(struct tp_averages *averages, const struct tp_average_event *event,
-                       int64_t ns)
+static struct tp_spread *find_spread(struct tp_averages *averages,
+                                     const struct tp_average_event *event)
 {
     struct tp_group_fields fields = fields_of(event);
     struct group *group;
 
-    int result = find_group(averages, &fields, &group);
-    if (result < 0)
-        return result;
-    struct tp_spread *spread = spread_of(group);
+    return find_group(averages, &fields, &group) < 0 ? NULL : spread_of(group);
+}
+
+int tp_averages_length(struct tp_averages *averages, const struct tp_average_event *event,
+                       int64_t ns)
+{
+    struct tp_spread *spread = find_spread(averages, event);
+
     return spread ? tp_spread_add(spread, (double)ns) : -ENOMEM;
 }
 
 int tp_averages_lengths(struct tp_averages *averages, const struct tp_average_event *event,
                         const struct tp_summed_work *work)
 {
-    struct tp_group_fields fields = fields_of(event);
-    struct group *group;
+    struct tp_spread *spread = find_spread(averages, event);
 
-    int result = find_group(averages, &fields, &group);
-    if (result < 0)
-        return result;
-    struct tp_spread *spread = spread_of(group);
     return spread ? tp_spread_add_many(spread, work) : -ENOMEM;
 }
 
