@@ -14,15 +14,17 @@ struct tp_tls {
     uint64_t alloc_calls, allocated_bytes;
     uint64_t freed_calls, freed_bytes;
     uintptr_t stack_low,
-        stack_high;            /* memory of this thread's stack that is known to be readable */
-    uintptr_t no_stack;        /* page of a stack pointer for which that was not to be known */
+        stack_high;     /* memory of this thread's stack that is known to be readable */
+    uintptr_t no_stack; /* page of a stack pointer for which that was not to be known */
+    /* interposed CUDA calls that this thread is inside of; read soon after it was written, so no
+     * other flag in its word: both would be tested by one load, which waits for that store */
+    uint64_t cuda_depth;
     const void *resizing;      /* block of a reallocarray, until an inner realloc takes it over */
     int64_t sample_left;       /* bytes to the next sampled allocation */
     uint64_t sample_random;    /* state of the draws; 0: none yet */
     uint32_t cuda_correlation; /* of this thread's last CUDA_CALL */
     uint8_t cuda_domain;       /* that call's: the driver's or the runtime's */
     uint16_t cuda_device;      /* that this thread has chosen, + 1; 0 none yet: the first */
-    uint8_t cuda_depth;        /* interposed CUDA calls that this thread is inside of */
     uint8_t converts;          /* a thread of CUPTI's, or ours: it may wait for room in its ring */
     uint8_t any_window; /* what it records now was captured in the window, whatever that is now */
     uint8_t resolving;  /* inside the search for the next malloc */

@@ -80,12 +80,23 @@ static inline __attribute__((always_inline)) void tp_slot0(const struct tp_threa
 static inline __attribute__((always_inline)) void tp_slot(const struct tp_thread *t,
                                                           uint64_t number, const uint64_t *words)
 {
-    __builtin_memcpy(t->slots + (number & t->mask) * TP_SLOT_WORDS, words, TP_SLOT_BYTES);
+    uint64_t *slot = t->slots + (number & t->mask) * TP_SLOT_WORDS;
+
+    /* one by one, as they were stored a moment ago: a wider load would wait for those stores */
+    slot[0] = words[0];
+    slot[1] = words[1];
+    slot[2] = words[2];
+    slot[3] = words[3];
 }
+
+/* So many slots ahead the ring's memory is asked for: the drain has read it since, on another core
+ * or long ago, and the stores of a record would wait for it one after another. */
+#define TP_RECORD_AHEAD 16u
 
 static inline __attribute__((always_inline)) void tp_publish(struct tp_thread *t, uint64_t cursor)
 {
     t->cursor = cursor;
+    __builtin_prefetch(t->slots + ((cursor + TP_RECORD_AHEAD) & t->mask) * TP_SLOT_WORDS, 1);
     atomic_store_explicit(&t->ring->head, cursor, memory_order_release);
 }
 

@@ -156,13 +156,10 @@ int tp_held_copy_wide(struct tp_held_name *held, const struct tp_scope *scope, c
     return error;
 }
 
-uint32_t tp_held_id(struct tp_held_name *held)
+uint32_t tp_held_make(struct tp_held_name *held)
 {
-    uint32_t id;
+    uint32_t id = tp_scope_name(held->scope, held->text, held->length);
 
-    if (tp_likely(tp_kept_id(&held->id, &id)))
-        return id;
-    id = tp_scope_name(held->scope, held->text, held->length);
     if (id >= TP_NAME_FIRST)
         tp_keep_id(&held->id, id);
     return id;

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <wchar.h>
 
+#include "intern.h"
+
 /* A domain: lives for ever, is never changed. */
 struct tp_scope {
     uint32_t number; /* from 1, one per scope of the process */
@@ -63,7 +65,15 @@ int tp_held_copy(struct tp_held_name *held, const struct tp_scope *scope, const 
                  size_t size);
 int tp_held_copy_wide(struct tp_held_name *held, const struct tp_scope *scope, const wchar_t *text);
 
+/** tp_held_make - the long way of tp_held_id */
+uint32_t tp_held_make(struct tp_held_name *held);
+
 /** tp_held_id - its id in this process's names; TP_NAME_NONE while there are none */
-uint32_t tp_held_id(struct tp_held_name *held);
+static inline uint32_t tp_held_id(struct tp_held_name *held)
+{
+    uint32_t id;
+
+    return tp_likely(tp_kept_id(&held->id, &id)) ? id : tp_held_make(held);
+}
 
 #endif

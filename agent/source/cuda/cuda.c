@@ -31,7 +31,7 @@ struct tp_cuda tp_cuda = {.mode = TP_CUDA_MODE_OFF};
 
 static char foreign[TP_PATH_MAX]; /* CUDA_INJECTION64_PATH belongs to another; "" it is ours */
 static bool preloaded;            /* before the program, not opened by the driver */
-static _Atomic uint32_t exit_flush_done, no_device_said, hooks_said, work_seen;
+static _Atomic uint32_t exit_flush_done, no_device_said;
 
 int InitializeInjection(void);
 
@@ -161,14 +161,14 @@ EXPORT int InitializeInjection(void)
     return 1;
 }
 
-void tp_cuda_hooks_used(bool works)
+_Atomic uint32_t tp_cuda_hooks_seen;
+
+void tp_cuda_hooks_first(uint32_t what)
 {
-    if (works && !atomic_load_explicit(&work_seen, memory_order_relaxed))
-        atomic_store_explicit(&work_seen, 1, memory_order_relaxed);
-    if (atomic_load_explicit(&hooks_said, memory_order_relaxed) ||
-        atomic_exchange(&hooks_said, 1) || tp_agent.config.cuda != TP_CUDA_HOOKS)
-        return;
-    tp_cuda_say("TPAGENT_CUDA=hooks");
+    uint32_t before = atomic_fetch_or(&tp_cuda_hooks_seen, what);
+
+    if (!(before & TP_CUDA_HOOKS_SEEN) && tp_agent.config.cuda == TP_CUDA_HOOKS)
+        tp_cuda_say("TPAGENT_CUDA=hooks");
 }
 
 static void say_no_device(int result)
@@ -231,8 +231,7 @@ static void fork_child(void)
         tp_cuda_flusher_forget();
     }
     atomic_store(&tp_cuda.starting, 0);
-    atomic_store(&hooks_said, 0);
-    atomic_store(&work_seen, 0);
+    atomic_store(&tp_cuda_hooks_seen, 0);
     atomic_store(&exit_flush_done, 0);
     tp_tls.cuda_depth = 0;
     tp_tls.cuda_correlation = 0;
@@ -258,14 +257,14 @@ static void say_unseen(void)
     static const char no_work[] =
         "no launch, copy or allocation came by: there was none, or it went by a runtime inside of "
         "the program or by functions' addresses, which only CUPTI sees";
-    bool called = atomic_exchange(&hooks_said, 1);
+    uint32_t seen = atomic_fetch_or(&tp_cuda_hooks_seen, TP_CUDA_HOOKS_SEEN);
 
-    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || atomic_load(&work_seen) ||
+    if (tp_cuda_mode() != TP_CUDA_MODE_HOOKS || seen & TP_CUDA_WORK_SEEN ||
         !tp_mapped_listed("/libcuda.so"))
         return;
-    if (!called)
+    if (!seen)
         tp_log_warn("cuda: %s", none);
-    tp_cuda_say(called ? no_work : none);
+    tp_cuda_say(seen ? no_work : none);
 }
 
 /* Not at exit, which has flushed before: at _exit, where no handler runs. */

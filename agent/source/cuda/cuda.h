@@ -25,7 +25,8 @@
  *   lines.c           what goes to meta.jsonl
  *   clients.c         other clients of CUPTI
  *   allocator.c       blocks of PyTorch's caching allocator
- *   hooks.c hooks.def the interposed functions; real.c what they call; kernels.c kernel handles
+ *   hooks.c hooks.def the interposed functions; real.c what they call; kernels.c kernel handles;
+ *                     launches.c launches that came before
  */
 
 #include <stdatomic.h>
@@ -33,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "guard.h"
 #include "source/cuda/cupti_abi.h"
 
 #define TP_CUDA_CBIDS 2048u
@@ -87,9 +89,20 @@ void tp_cuda_start(const char *where);
 /** tp_cuda_here - whether CUPTI runs in this process, not in one that it was forked from */
 bool tp_cuda_here(void);
 
+/* What hooks have recorded. */
+enum { TP_CUDA_HOOKS_SEEN = 1, TP_CUDA_WORK_SEEN = 2 /* more than questions */ };
+extern _Atomic uint32_t tp_cuda_hooks_seen;
+void tp_cuda_hooks_first(uint32_t what);
+
 /** tp_cuda_hooks_used - before each record of a hook: says so once. @works: the call is more than a
  * question. Context: hook. */
-void tp_cuda_hooks_used(bool works);
+static inline void tp_cuda_hooks_used(bool works)
+{
+    uint32_t what = TP_CUDA_HOOKS_SEEN | (works ? TP_CUDA_WORK_SEEN : 0);
+
+    if (tp_unlikely(what & ~atomic_load_explicit(&tp_cuda_hooks_seen, memory_order_relaxed)))
+        tp_cuda_hooks_first(what);
+}
 
 /** tp_cuda_after_call - a call has returned before the way was decided. @result: as CUDA counts */
 void tp_cuda_after_call(int result);

@@ -12,6 +12,7 @@
 #include "record.h"
 #include "scope.h"
 #include "source/cuda/cuda.h"
+#include "source/cuda/launches.h"
 #include "source/cuda/memory.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -20,10 +21,6 @@
 
 enum { COPY_HTOD = 1, COPY_DTOH = 2, COPY_DTOD = 8, COPY_HTOH = 9, COPY_PEER = 10 };
 /* CUDA's structs, as far as they are read; those passed by value, whole. */
-struct tp_dim3 {
-    unsigned x, y, z;
-};
-
 struct tp_extent {
     size_t width, height, depth;
 };
@@ -94,7 +91,7 @@ struct call {
     bool on;   /* CUDA_BEGIN is written */
     bool asks; /* only; it gives a device nothing to do */
     uint8_t copy_kind;
-    uint32_t kernel, geometry;
+    uint64_t kernel; /* its name's id; above, its geometry's */
     uint64_t ticks, stream, bytes;
     uint64_t freed; /* address, 0 none */
     uint8_t freed_kind, freed_flags;
@@ -133,7 +130,7 @@ static inline void put_begin(struct call *call, uint64_t ticks)
         .role = TP_ROLE_BEGIN,
         .slots = 2,
         .argument = tp_held_id(call->name),
-        .words = {(uint64_t)call->geometry << 32 | call->kernel, call->stream, call->bytes,
+        .words = {call->kernel, call->stream, call->bytes,
                   (uint64_t)device_of(call) << 16 | call->copy_kind},
     };
 
@@ -355,28 +352,43 @@ static uint32_t ask_driver(const struct call *call, const void *function)
     return tp_cuda_kernel_learn(function, name);
 }
 
-static uint32_t launch_geometry(struct tp_dim3 grid, struct tp_dim3 block, size_t shared)
+static uint32_t launch_geometry(const struct tp_cuda_launch *l)
 {
     const struct tp_cuda_geometry geometry = {
-        .grid = {grid.x, grid.y, grid.z},
-        .block = {block.x, block.y, block.z},
-        .dynamic_shared = (uint32_t)shared,
+        .grid = {l->grid.x, l->grid.y, l->grid.z},
+        .block = {l->block.x, l->block.y, l->block.z},
+        .dynamic_shared = l->shared,
         .registers = -1,
     };
 
     return tp_cuda_geometry_id(&geometry);
 }
 
+static uint64_t new_launch(const struct call *call, const struct tp_cuda_launch *launch)
+{
+    uint32_t changes = atomic_load(&tp_cuda_kernel_changes);
+    uint32_t kernel, geometry = launch_geometry(launch);
+
+    if (tp_cuda_kernel_name(launch->function, &kernel)) {
+        if (geometry >= TP_NAME_FIRST)
+            tp_cuda_launch_keep(launch, changes, kernel, geometry);
+    } else if (!call->late) {
+        kernel = call->library == TP_CUDA_DRIVER ? ask_driver(call, launch->function)
+                                                 : ask_runtime(call, launch->function);
+    }
+    return (uint64_t)geometry << 32 | kernel;
+}
+
 static inline void launch(struct call *call, const void *function, struct tp_dim3 grid,
                           struct tp_dim3 block, size_t shared, const void *stream)
 {
+    const struct tp_cuda_launch now = {function, grid, block, (uint32_t)shared};
+
     on_stream(call, stream);
     if (tp_unlikely(!tp_may_record()))
         return;
-    if (tp_unlikely(!tp_cuda_kernel_name(function, &call->kernel) && !call->late))
-        call->kernel = call->library == TP_CUDA_DRIVER ? ask_driver(call, function)
-                                                       : ask_runtime(call, function);
-    call->geometry = launch_geometry(grid, block, shared);
+    if (tp_unlikely(!tp_cuda_launch_known(&now, &call->kernel)))
+        call->kernel = new_launch(call, &now);
 }
 
 static void launch_config(struct call *call, const struct tp_launch_config *config,

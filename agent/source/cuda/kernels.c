@@ -14,6 +14,7 @@
 #include "intern.h"
 #include "pool.h"
 #include "record.h"
+#include "source/cuda/launches.h"
 
 #define KERNELS (256u << 10)
 #define BINARIES (32u << 10)
@@ -93,6 +94,13 @@ static struct binary *find_binary(const void *handle, bool make)
     return NULL;
 }
 
+/* What its address stands for is another kernel from now on. */
+static void forget_id(struct kernel *k)
+{
+    if (atomic_exchange(&k->id, 0))
+        atomic_fetch_add(&tp_cuda_kernel_changes, 1);
+}
+
 void tp_cuda_kernel_register(const void *handle, const void *function, const char *name)
 {
     struct kernel *k = find(function, true);
@@ -100,7 +108,7 @@ void tp_cuda_kernel_register(const void *handle, const void *function, const cha
 
     if (!k || !b) /* no room to forget it in time: rather unknown */
         return;
-    atomic_store(&k->id, 0);
+    forget_id(k);
     if (!atomic_exchange(&k->name, name)) {
         /* the loader registers one binary at a time */
         k->next = atomic_load(&b->first);
@@ -119,8 +127,8 @@ void tp_cuda_kernel_forget(const void *handle)
         struct kernel *k = &t[i - 1];
         i = k->next;
         k->next = 0;
-        atomic_store(&k->id, 0);
         atomic_store(&k->name, NULL);
+        forget_id(k);
     }
 }
 
@@ -135,7 +143,7 @@ void tp_cuda_kernel_alias(const void *handle, const void *function)
     if (!k || (old && !strcmp(old, name)) || !(name = tp_pool_copy(name, strlen(name))))
         return;
     atomic_store(&k->name, name);
-    atomic_store(&k->id, 0);
+    forget_id(k);
 }
 
 bool tp_cuda_kernel_name(const void *function, uint32_t *ret_id)

@@ -15,6 +15,23 @@
 #define GEOMETRIES 1024u
 #define GEOMETRY_NAMES_MAX 200000u /* later ones stay unknown: kernels want names, too */
 
+/* Field by field, as they were stored a moment ago: a wider load would wait for those stores. With
+ * odd factors. */
+#define GEOMETRY_FIELDS(FIELD)                                                                     \
+    FIELD(grid[0], UINT64_C(0x4164d8399f767c45))                                                   \
+    FIELD(grid[1], UINT64_C(0x5bc8fbbcbde5c099))                                                   \
+    FIELD(grid[2], UINT64_C(0xb0c11fdecb91ce37))                                                   \
+    FIELD(block[0], UINT64_C(0xd76d4330f1446beb))                                                  \
+    FIELD(block[1], UINT64_C(0xa6eb8c9ebd69fe29))                                                  \
+    FIELD(block[2], UINT64_C(0x87b0b125ec1d7da1))                                                  \
+    FIELD(static_shared, UINT64_C(0xd7210dff076ce2ef))                                             \
+    FIELD(dynamic_shared, UINT64_C(0xc6a5387777330bdb))                                            \
+    FIELD(local_per_thread, UINT64_C(0x3fc1ea36f17fd375))                                          \
+    FIELD(cluster[0], UINT64_C(0x0d464138a6233255))                                                \
+    FIELD(cluster[1], UINT64_C(0x2827688de6a16a3b))                                                \
+    FIELD(cluster[2], UINT64_C(0x5f2dd97f1cfb10f7))                                                \
+    FIELD(registers, UINT64_C(0xde5271007814e8a3))
+
 struct geometry_line {
     _Atomic uint32_t number; /* seqlock.h */
     uint32_t owner, id;
@@ -42,23 +59,33 @@ static uint32_t make_geometry(const struct tp_cuda_geometry *g)
     return tp_intern(TP_NAME_GEOMETRY, buffer, text.used);
 }
 
-static uint32_t geometry_hash(const struct tp_cuda_geometry *g)
+static inline struct geometry_line *geometry_line(const struct tp_cuda_geometry *geometry)
 {
-    uint64_t words[sizeof(*g) / 8], hash = (uint32_t)g->registers;
+    uint64_t hash = 0;
 
-    memcpy(words, g, sizeof(words));
-    for (unsigned i = 0; i < sizeof(words) / 8; i++)
-        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(hash >> 48) % GEOMETRIES;
+#define FIELD(name, factor) hash += (uint32_t)geometry->name * factor;
+    GEOMETRY_FIELDS(FIELD)
+#undef FIELD
+    return &geometries[(hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+}
+
+static inline bool is_geometry(const struct geometry_line *line,
+                               const struct tp_cuda_geometry *geometry)
+{
+    uint32_t differs = line->owner ^ tp_names_owner();
+
+#define FIELD(name, factor) differs |= (uint32_t)(line->key.name ^ geometry->name);
+    GEOMETRY_FIELDS(FIELD)
+#undef FIELD
+    return !differs;
 }
 
 uint32_t tp_cuda_geometry_id(const struct tp_cuda_geometry *geometry)
 {
-    struct geometry_line *line = &geometries[geometry_hash(geometry)];
+    struct geometry_line *line = geometry_line(geometry);
     uint32_t before, id;
 
-    if (tp_likely(tp_seq_read_begin(&line->number, &before) && line->owner == tp_names_owner() &&
-                  !memcmp(&line->key, geometry, sizeof(*geometry)))) {
+    if (tp_likely(tp_seq_read_begin(&line->number, &before) && is_geometry(line, geometry))) {
         id = line->id;
         if (tp_likely(tp_seq_read_end(&line->number, before)))
             return id;

@@ -38,10 +38,10 @@ struct found_object {
     unsigned long long reserved[8];
 };
 
-/* Where a caller's code lies. */
+/* Where a caller's code lies; without the loader's index. */
 struct object {
     uintptr_t address;
-    const void *identity; /* not another object's at the same time */
+    const void *identity;
     const char *name;
 };
 
@@ -154,46 +154,57 @@ static int take_object(struct dl_phdr_info *info, size_t size, void *argument)
     return 1;
 }
 
-/* The object at an address, or a NULL identity. Without the loader's index the slow way. */
-static struct object object_at(uintptr_t address)
+static const void *object_without_index(uintptr_t address, const char **ret_name)
 {
     struct object object = {.address = address};
+
+    dl_iterate_phdr(take_object, &object);
+    *ret_name = object.name;
+    return object.identity;
+}
+
+/*
+ * What stands for the object at an address, and is not another object's at the same time; its file
+ * name. Return: NULL: there is none.
+ */
+static inline const void *object_at(uintptr_t address, const char **ret_name)
+{
     struct found_object found;
 
     if (tp_unlikely(!atomic_load_explicit(&find_object_known, memory_order_acquire))) {
         *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
         atomic_store_explicit(&find_object_known, 1, memory_order_release);
     }
-    if (tp_unlikely(!find_object)) {
-        dl_iterate_phdr(take_object, &object);
-    } else if (!find_object((void *)address, &found)) {
-        object.identity = found.map;
-        object.name = found.map->l_name;
-    }
-    return object;
+    if (tp_unlikely(!find_object))
+        return object_without_index(address, ret_name);
+    if (find_object((void *)address, &found))
+        return NULL;
+    *ret_name = found.map->l_name;
+    return found.map;
 }
 
-static inline struct caller *line_of(enum tp_cuda_library library, const struct object *object)
+static inline struct caller *line_of(enum tp_cuda_library library, const void *object)
 {
-    return &libraries[library].callers[((uintptr_t)object->identity >> 6) % CALLERS];
+    return &libraries[library].callers[((uintptr_t)object >> 6) % CALLERS];
 }
 
 /* Instead of whatever was remembered there. */
 static void remember(enum tp_cuda_library library, const struct search *search, uint32_t runtime)
 {
-    struct object object = object_at(search->address);
-    struct caller *caller = line_of(library, &object);
+    const char *name;
+    const void *object = object_at(search->address, &name);
+    struct caller *caller = line_of(library, object);
     struct tp_text text;
     uint32_t before;
 
-    if (!search->found || !object.identity || strlen(object.name) >= NAME_BYTES ||
+    if (!search->found || !object || strlen(name) >= NAME_BYTES ||
         !tp_seq_read_begin(&caller->number, &before) ||
         !tp_seq_write_begin(&caller->number, before))
         return;
     caller->runtime = runtime;
-    caller->object = object.identity;
+    caller->object = object;
     tp_text_init(&text, caller->name, sizeof(caller->name));
-    tp_text_string(&text, object.name);
+    tp_text_string(&text, name);
     tp_seq_write_end(&caller->number, before);
 }
 
@@ -213,12 +224,13 @@ static uint32_t learn_caller(enum tp_cuda_library library, uintptr_t address, co
 
 static inline uint32_t runtime_of(enum tp_cuda_library library, uintptr_t address)
 {
-    struct object object = object_at(address);
-    const struct caller *caller = line_of(library, &object);
+    const char *name;
+    const void *object = object_at(address, &name);
+    const struct caller *caller = line_of(library, object);
     uint32_t before;
 
-    if (!object.identity || !tp_seq_read_begin(&caller->number, &before) ||
-        caller->object != object.identity || strcmp(caller->name, object.name))
+    if (!object || !tp_seq_read_begin(&caller->number, &before) || caller->object != object ||
+        strcmp(caller->name, name))
         return 0;
     uint32_t runtime = caller->runtime;
     return tp_seq_read_end(&caller->number, before) ? runtime : 0;

@@ -8,6 +8,7 @@
 #include "intern.h"
 #include "record.h"
 #include "source/cuda/cuda.h"
+#include "source/cuda/launches.h"
 
 struct tp_cuda tp_cuda;
 
@@ -66,6 +67,73 @@ START_TEST(registered_again_without_being_forgotten)
 }
 END_TEST
 
+static const struct tp_cuda_launch one = {functions[0], {80, 2, 3}, {256, 1, 4}, 1024};
+
+static void keep(const struct tp_cuda_launch *launch, uint32_t kernel, uint32_t geometry)
+{
+    tp_cuda_launch_keep(launch, atomic_load(&tp_cuda_kernel_changes), kernel, geometry);
+}
+
+START_TEST(a_launch_is_known_by_all_that_it_is)
+{
+    uint64_t ids = 0;
+
+    ck_assert(!tp_cuda_launch_known(&one, &ids));
+    keep(&one, 21, 22);
+    ck_assert(tp_cuda_launch_known(&one, &ids));
+    ck_assert_uint_eq(ids, UINT64_C(22) << 32 | 21);
+    for (unsigned i = 0; i < 8; i++) {
+        struct tp_cuda_launch other = one;
+        uint32_t *fields[] = {&other.grid.x,  &other.grid.y,  &other.grid.z, &other.block.x,
+                              &other.block.y, &other.block.z, &other.shared};
+        if (i < 7)
+            ++*fields[i];
+        else
+            other.function = functions[1];
+        /* where it would stand, if its line were the same */
+        struct tp_cuda_launch_line *line = tp_cuda_launch_line(&other), kept = *line;
+        *line = *tp_cuda_launch_line(&one);
+        ck_assert(!tp_cuda_launch_known(&other, &ids));
+        *line = kept;
+    }
+}
+END_TEST
+
+START_TEST(a_launch_is_forgotten_when_its_address_stands_for_another_kernel)
+{
+    uint64_t ids;
+    uint32_t before;
+
+    tp_cuda_kernel_register(&binaries[0], functions[0], "_Z3oldv");
+    before = atomic_load(&tp_cuda_kernel_changes);
+    keep(&one, known(functions[0]), 22);
+    ck_assert(tp_cuda_launch_known(&one, &ids));
+    tp_cuda_kernel_register(&binaries[1], functions[1], "_Z5otherv"); /* nothing to it */
+    ck_assert(tp_cuda_launch_known(&one, &ids));
+    tp_cuda_kernel_forget(&binaries[0]);
+    ck_assert(!tp_cuda_launch_known(&one, &ids));
+    /* who looked the name up before that, and keeps it only now */
+    tp_cuda_launch_keep(&one, before, 21, 22);
+    ck_assert(!tp_cuda_launch_known(&one, &ids));
+    tp_cuda_kernel_register(&binaries[2], functions[0], "_Z3newv");
+    keep(&one, known(functions[0]), 22);
+    ck_assert(tp_cuda_launch_known(&one, &ids));
+    tp_cuda_kernel_register(&binaries[2], functions[0], "_Z5newerv");
+    ck_assert(!tp_cuda_launch_known(&one, &ids));
+}
+END_TEST
+
+START_TEST(a_launch_of_another_process_is_not_known)
+{
+    uint64_t ids;
+
+    keep(&one, 21, 22);
+    ck_assert(tp_cuda_launch_known(&one, &ids));
+    tp_cuda_launch_line(&one)->owner++;
+    ck_assert(!tp_cuda_launch_known(&one, &ids));
+}
+END_TEST
+
 START_TEST(a_handle_stands_for_its_function)
 {
     tp_cuda_kernel_register(&binaries[0], functions[0], "_Z5firstv");
@@ -120,6 +188,9 @@ int main(void)
     tcase_add_test(tests, a_binary_takes_its_names_with_it);
     tcase_add_test(tests, registered_again_without_being_forgotten);
     tcase_add_test(tests, a_handle_stands_for_its_function);
+    tcase_add_test(tests, a_launch_is_known_by_all_that_it_is);
+    tcase_add_test(tests, a_launch_is_forgotten_when_its_address_stands_for_another_kernel);
+    tcase_add_test(tests, a_launch_of_another_process_is_not_known);
     tcase_add_test(tests, what_was_asked_once_is_not_asked_again);
     tcase_add_test(tests, many_functions_of_many_binaries);
     return host_run(tests, "cuda_kernels");
