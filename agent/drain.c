@@ -19,11 +19,10 @@
 #include "sources.h"
 
 #define BLOCK_SLOTS (16u << 10)
-#define BURST_BLOCK_SLOTS (64u << 10) /* allocations foretell more of each other in larger ones */
+#define BURST_BLOCK_SLOTS (32u << 10) /* allocations foretell more of each other in larger ones */
 #define SMALL_RING (8u << 10)
 #define USUAL_RING (32u << 10) /* 1 MiB: some 10 ms of the busiest thread */
 #define LARGEST_RING (128u << 10)
-#define LARGEST_BURST_RING (256u << 10)
 #define WAIT_AT_MOST_NS 10000000000u
 #define SECOND_NS 1000000000u
 #define META_BYTES (64u << 10)
@@ -338,12 +337,10 @@ static void offer_larger(struct tp_live *live, uint32_t index)
 {
     struct tp_ring_entry *e = &live->rings[index];
     struct tp_thread *t = &live->threads[e->thread];
-    uint32_t largest =
-        tp_agent.config.alloc.choice == TP_ALLOC_ALL ? LARGEST_BURST_RING : LARGEST_RING;
 
-    if (e->successor || e->slot_count >= largest || t->entry != index)
+    if (e->successor || e->slot_count >= LARGEST_RING || t->entry != index)
         return;
-    uint32_t slots = e->slot_count * 4 < largest ? e->slot_count * 4 : largest;
+    uint32_t slots = e->slot_count * 4 < LARGEST_RING ? e->slot_count * 4 : LARGEST_RING;
     if (tp_recording_ring_fits(live, slots) != slots)
         return;
     int next = make_ring_ahead(live, slots, 2 * e->slot_count);

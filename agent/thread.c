@@ -14,7 +14,7 @@ __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibili
 #define FIRST_SLOTS (8u << 10)
 #define OWN_SLOTS (2u << 10)
 /* The same where every allocation is recorded. */
-#define FIRST_BURST_SLOTS (128u << 10)
+#define FIRST_BURST_SLOTS (64u << 10)
 #define OWN_BURST_SLOTS (8u << 10)
 
 /*

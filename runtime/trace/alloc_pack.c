@@ -6,6 +6,7 @@
 #define AGO_MAX 63u                   /* of what was allocated longer ago the seat is shorter */
 #define STEP_MAX 0xffffu              /* longer ones stay in the column of ticks */
 #define BYTES_MAX (UINT64_C(1) << 32) /* a free of more is not told its size */
+#define BYTES_UNKNOWN 24u             /* a usual size, so that the others stay short */
 
 size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
 {
@@ -142,7 +143,7 @@ static uint64_t put_free(struct tp_packer *packer, uint64_t address, uint64_t co
             put(packer, TP_PACKED_FREE_SEAT, lists->allocated[number].seat);
         pool = tp_allocations_leave(lists, number);
     } else {
-        uint64_t bytes = counted < BYTES_MAX ? counted : 0;
+        uint64_t bytes = counted && counted < BYTES_MAX ? counted : BYTES_UNKNOWN;
         put(packer, TP_PACKED_FREE_PLACE, TP_FREE_ELSEWHERE);
         put(packer, TP_PACKED_FREE_ADDRESS, address);
         put(packer, TP_PACKED_FREE_BYTES, bytes);

@@ -32,11 +32,11 @@ static struct {
 } profile;
 
 /*
- * The last two bits of the time stamp counter are noise, which on disk would take a quarter of a
- * byte for an allocation and its free. Reading it takes longer than four ticks: no time is before
- * that of the record before.
+ * The last bits of the time stamp counter are noise, which on disk would take half a byte for an
+ * allocation and its free. Reading it takes longer than so many ticks: no time is before that of
+ * the record before.
  */
-#define FINEST_TICKS 4u
+#define FINEST_TICKS 8u
 
 static inline uint64_t ticks_now(void)
 {
