@@ -239,11 +239,11 @@ static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t t
                                 d->compact, open_slots, e->near_ticks, 0, &block, &bytes);
     if (!error)
         error = tp_segments_append(live, &d->segments, d->dir, block, bytes, &d->meta);
-    if (error == -TP_EFULL)
-        tp_loss_raise(live, TP_LOSS_DISCARDED, d->discarded += n);
-    else if (error)
+    if (error && error != -TP_EFULL)
         return error;
     tp_open_stack_replay(e, d->linear, n);
+    if (error) /* at once before the ring forgets them: whoever dies in between counts them twice */
+        tp_loss_raise(live, TP_LOSS_DISCARDED, d->discarded += n);
     atomic_store_explicit(&e->header->tail, tail + n, memory_order_release);
     return (int)n;
 }

@@ -182,8 +182,8 @@ def discarded_untold():
                     TPAGENT_WHEN_FULL="wait")  # fmt: skip
         told.do("main", 100)
         with silenced(out):
-            told.do("gone", 1000000)
-            told.do("main", 1000000)
+            told.do("gone", 4000000)
+            told.do("main", 4000000)
             told.end(True)
         process = info(out)
         adds_up(process, told.made)
