@@ -19,7 +19,7 @@
 #include "sources.h"
 
 #define BLOCK_SLOTS (16u << 10)
-#define ENOUGH_SLOTS (12u << 10) /* about 8 Ki records: what makes a good block */
+#define BURST_BLOCK_SLOTS (32u << 10) /* allocations foretell more of each other in larger ones */
 #define SMALL_RING (8u << 10)
 #define USUAL_RING (32u << 10) /* 1 MiB: some 10 ms of the busiest thread */
 #define LARGEST_RING (128u << 10)
@@ -35,7 +35,8 @@ enum tp_drain_want { WANT_NOTHING, WANT_END };
 
 struct tp_drain {
     struct tp_block_encoder *encoder;
-    uint64_t *linear;  /* BLOCK_SLOTS slots, copied out of the ring */
+    uint32_t block_slots;
+    uint64_t *linear;  /* as many slots, copied out of the ring */
     uint64_t *compact; /* open begins, without the gaps */
     char *meta_bytes;
     struct tp_text meta; /* lines not yet written */
@@ -58,7 +59,7 @@ struct tp_drain {
 static void give_back(struct tp_drain *d, void *workspace, size_t size)
 {
     if (d) {
-        tp_os_unmap(d->linear, BLOCK_SLOTS * TP_SLOT_BYTES);
+        tp_os_unmap(d->linear, d->block_slots * TP_SLOT_BYTES);
         tp_os_unmap(d->compact, TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
         tp_os_unmap(d->meta_bytes, META_BYTES);
     }
@@ -66,15 +67,28 @@ static void give_back(struct tp_drain *d, void *workspace, size_t size)
     tp_os_unmap(workspace, size);
 }
 
+uint32_t tp_drain_block_slots(void)
+{
+    return tp_agent.config.alloc.choice == TP_ALLOC_ALL ? BURST_BLOCK_SLOTS : BLOCK_SLOTS;
+}
+
+/* What makes a good block. */
+static uint32_t enough_slots(void)
+{
+    return tp_drain_block_slots() / 4 * 3;
+}
+
 int tp_drain_open(struct tp_live *live)
 {
-    size_t size = tp_block_encoder_size(BLOCK_SLOTS);
+    uint32_t slots = tp_drain_block_slots();
+    size_t size = tp_block_encoder_size(slots);
     struct tp_drain *d = tp_os_map(sizeof(*d));
     void *workspace = tp_os_map(size);
 
     if (d && workspace) {
-        d->encoder = tp_block_encoder_init(workspace, size, BLOCK_SLOTS);
-        d->linear = tp_os_map(BLOCK_SLOTS * TP_SLOT_BYTES);
+        d->block_slots = slots;
+        d->encoder = tp_block_encoder_init(workspace, size, slots);
+        d->linear = tp_os_map(slots * TP_SLOT_BYTES);
         d->compact = tp_os_map(TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
         d->meta_bytes = tp_os_map(META_BYTES);
     }
@@ -178,13 +192,21 @@ static void put_track_drops(struct tp_text *meta, const struct tp_ring_header *r
                        ring->track, (unsigned long long)dropped);
 }
 
+/* Slots of the next block: where the thread may run out of room, so many that it soon has some. */
+static uint32_t most_slots(const struct tp_drain *d, const struct tp_ring_entry *e, uint64_t used)
+{
+    uint32_t most = used > e->slot_count / 8 * 5 ? BLOCK_SLOTS : d->block_slots;
+
+    return used < most ? (uint32_t)used : most;
+}
+
 /* Copy whole records from the ring's tail into d->linear. Return: slots. */
 static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
                              uint64_t head)
 {
     const uint64_t *slots = e->slots;
     uint64_t mask = e->slot_count - 1;
-    uint32_t n = head - tail < BLOCK_SLOTS ? (uint32_t)(head - tail) : BLOCK_SLOTS;
+    uint32_t n = most_slots(d, e, head - tail);
     uint64_t at = tail & mask, first = e->slot_count - at < n ? e->slot_count - at : n;
 
     memcpy(d->linear, slots + at * TP_SLOT_WORDS, first * TP_SLOT_BYTES);
@@ -217,11 +239,11 @@ static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t t
                                 d->compact, open_slots, e->near_ticks, 0, &block, &bytes);
     if (!error)
         error = tp_segments_append(live, &d->segments, d->dir, block, bytes, &d->meta);
-    if (error == -TP_EFULL)
-        tp_loss_raise(live, TP_LOSS_DISCARDED, d->discarded += n);
-    else if (error)
+    if (error && error != -TP_EFULL)
         return error;
     tp_open_stack_replay(e, d->linear, n);
+    if (error) /* at once before the ring forgets them: whoever dies in between counts them twice */
+        tp_loss_raise(live, TP_LOSS_DISCARDED, d->discarded += n);
     atomic_store_explicit(&e->header->tail, tail + n, memory_order_release);
     return (int)n;
 }
@@ -256,7 +278,7 @@ static void drain_ring(struct tp_live *live, struct tp_ring_entry *e, bool all)
         if (n < 0)
             break;
         tail += (uint32_t)n;
-        if (!all && head - tail < ENOUGH_SLOTS)
+        if (!all && head - tail < enough_slots())
             break;
     }
     e->waiting_since_ns = 0;
@@ -271,7 +293,7 @@ static bool is_due(struct tp_ring_entry *e, uint64_t now_ns)
         return false;
     if (!e->waiting_since_ns)
         e->waiting_since_ns = now_ns;
-    return used >= ENOUGH_SLOTS || used >= e->slot_count / 2 ||
+    return used >= enough_slots() || used >= e->slot_count / 2 ||
            now_ns - e->waiting_since_ns > WAIT_AT_MOST_NS ||
            atomic_load_explicit(&e->header->closed, memory_order_relaxed);
 }

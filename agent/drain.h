@@ -14,6 +14,9 @@
 /** tp_drain_open - workspace for this process. Context: arming thread. Return: 0 or -ENOMEM. */
 int tp_drain_open(struct tp_live *live);
 
+/** tp_drain_block_slots - slots of the largest block that is made. Context: any. */
+uint32_t tp_drain_block_slots(void);
+
 /** tp_drain_wake - ring the drain thread's bell; nothing where there is none. Context: hook. */
 void tp_drain_wake(struct tp_live *live);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "credit.h"
+
 #define ROW_SLOTS (4u * TP_FOLD_ROWS)
 #define CELLS_USED_MAX (TP_FOLD_CELLS / 4 * 3)
 #define TRACK_SLOTS (2u * TP_FOLD_TRACKS)
@@ -17,6 +19,7 @@ struct row_key {
 
 struct row {
     struct row_key key;
+    uint32_t number; /* when it is put, from 1; 0: it is not */
     uint64_t record[TP_SUMMARY_RECORD_WORDS];
     struct tp_summary_sums sums;
 };
@@ -28,6 +31,7 @@ struct frame {
     uint64_t sequence;
     uint32_t row, held_row;
     uint32_t below, above, class_below;
+    uint32_t path, held_path; /* credit.h; 0: no calls so far */
     bool hidden;
 };
 
@@ -69,6 +73,9 @@ struct tp_fold {
     uint32_t half_count;
     struct tp_summary_half halves[TP_FOLD_HALVES]; /* open addressing by id */
     bool half_used[TP_FOLD_HALVES];
+
+    uint32_t room_made_at; /* id of a call: there were no more paths */
+    struct tp_credit credit;
 };
 
 size_t tp_fold_size(void)
@@ -87,6 +94,7 @@ struct tp_fold *tp_fold_open(void *memory, const char *map, const _Atomic uint64
     struct row *crowded = &fold->rows[CROWDED_ROW];
     crowded->record[0] = (uint64_t)TP_EVENT_API_BEGIN << 56;
     crowded->record[1] = TP_NAME_TOO_MANY;
+    tp_credit_init(&fold->credit);
     return fold;
 }
 
@@ -275,6 +283,7 @@ static void open_range(struct tp_fold *fold, struct track *track, const uint64_t
     frame->range.device_start = track->told.device_bytes;
     frame->range.kids = (struct tp_summary_kids){0};
     frame->range.has_held = false;
+    frame->path = frame->held_path = 0;
     frame->text = look->text;
     frame->row = look->filtered ? CROWDED_ROW : row_of(fold, record, look);
     frame->sequence = ++fold->sequence;
@@ -301,12 +310,39 @@ static void take_out(struct tp_fold *fold, struct track *track, const struct fra
         fold->frames[frame->below].above = frame->above;
 }
 
+/* ---- which ranges called CUDA ---- */
+
+static uint32_t path_of(struct tp_fold *fold, struct frame *frame, bool for_call)
+{
+    if (!frame->path)
+        frame->path = tp_credit_open(&fold->credit, frame->row, for_call);
+    return frame->path;
+}
+
+/* A range with calls has ended, and its parent (NULL none) is known. */
+static void adopt_path(struct tp_fold *fold, struct frame *parent, uint32_t *path)
+{
+    if (*path)
+        tp_credit_adopt(&fold->credit, parent ? path_of(fold, parent, false) : TP_CREDIT_NOWHERE,
+                        *path);
+    *path = 0;
+}
+
+/* It is the same range as its parent. */
+static void fold_path(struct tp_fold *fold, struct frame *frame)
+{
+    if (frame->held_path)
+        tp_credit_fold(&fold->credit, path_of(fold, frame, false), frame->held_path);
+    frame->held_path = 0;
+}
+
 /* The only child was not alone. */
 static void let_go(struct tp_fold *fold, struct frame *frame)
 {
     if (!frame->range.has_held)
         return;
     frame->range.has_held = false;
+    adopt_path(fold, frame, &frame->held_path);
     count_range(fold, frame->held_row, frame->range.held.record, frame->range.held.start,
                 frame->range.held.end, frame->range.held.memory, frame->range.held.device,
                 &frame->range.held.kids, true);
@@ -321,7 +357,7 @@ static void add_kid(struct tp_summary_kids *kids, uint64_t ticks, int64_t memory
 }
 
 /* A range has ended; it goes to its parent or into a row. */
-static void deliver(struct tp_fold *fold, const struct frame *frame, uint64_t end, int64_t memory,
+static void deliver(struct tp_fold *fold, struct frame *frame, uint64_t end, int64_t memory,
                     int64_t device)
 {
     const struct tp_summary_frame *range = &frame->range;
@@ -331,6 +367,7 @@ static void deliver(struct tp_fold *fold, const struct frame *frame, uint64_t en
         parent->range.has_held = true;
         memcpy(parent->range.held.record, range->record, 2 * TP_SLOT_BYTES);
         parent->held_row = frame->row;
+        parent->held_path = frame->path;
         parent->range.held.start = range->start;
         parent->range.held.end = end;
         parent->range.held.memory = memory;
@@ -343,6 +380,7 @@ static void deliver(struct tp_fold *fold, const struct frame *frame, uint64_t en
         let_go(fold, parent);
         add_kid(&parent->range.kids, end - range->start, memory, device);
     }
+    adopt_path(fold, parent, &frame->path);
     count_range(fold, frame->row, range->record, range->start, end, memory, device, &range->kids,
                 parent != NULL);
 }
@@ -364,6 +402,7 @@ static void close_range(struct tp_fold *fold, struct track *track, unsigned clas
     if (frame->range.has_held) { /* the only child bears our name: its children are ours */
         frame->range.kids = frame->range.held.kids;
         frame->range.has_held = false;
+        fold_path(fold, frame);
         fold->totals.folded++;
     }
     uint64_t end = (int64_t)(ticks - frame->range.start) < 0 ? frame->range.start : ticks;
@@ -476,16 +515,43 @@ static void see_work(struct tp_fold *fold, const uint64_t *record, unsigned kind
     uint32_t row = find_row(fold, (struct row_key){.name = key, .kind = (uint8_t)kind});
     struct tp_summary_sums *sums = count_one(fold, row, record, start, end, false);
     sums->self_ticks += (int64_t)(end - start);
+    if (kind >= TP_EVENT_GPU_KERNEL && kind <= TP_EVENT_GPU_GRAPH)
+        tp_credit_work(&fold->credit, (uint32_t)record[6], end - start, (uint32_t)record[9] != 0);
 }
 
-static void see_call(struct tp_fold *fold, const struct track *track)
+static void credit_row(void *context, uint32_t row, uint64_t own, uint64_t total)
+{
+    struct tp_fold *fold = context;
+
+    fold->rows[row].sums.own_work_ticks += own;
+    fold->rows[row].sums.work_ticks += total;
+}
+
+/* Without room for its path it is as a call that was not recorded. To make room takes long, so it
+ * is tried once in many calls. */
+static void see_call(struct tp_fold *fold, const struct track *track, uint32_t id)
 {
     struct frame *top = track->top ? &fold->frames[track->top] : NULL;
 
-    if (!top)
+    if (!top) {
+        tp_credit_call(&fold->credit, id, TP_CREDIT_NOWHERE);
         return;
+    }
     top->range.kids.count = top->range.kids.count ? 2 : 1;
     let_go(fold, top);
+    if (!path_of(fold, top, true) && id - fold->room_made_at > TP_CREDIT_DONE_IDS / 4) {
+        tp_credit_tell(&fold->credit, credit_row, fold);
+        fold->room_made_at = id;
+    }
+    if (path_of(fold, top, true))
+        tp_credit_call(&fold->credit, id, top->path);
+}
+
+static void see_told_call(struct tp_fold *fold, const uint64_t *record)
+{
+    fold->totals.missing_records++;
+    if (!tp_name_index_look(&fold->names, tp_slot_argument(record), false)->launches)
+        tp_credit_idle(&fold->credit, (uint32_t)record[6]);
 }
 
 /* Of a device, told by a framework: the bytes of the ranges around, else a row of their own. */
@@ -516,7 +582,7 @@ static void see_point(struct tp_fold *fold, struct track *track, const uint64_t 
         see_memory(fold, track, record, ticks);
         break;
     case TP_EVENT_CUDA_CALL:
-        see_call(fold, track);
+        see_call(fold, track, tp_slot_argument(record));
         break;
     case TP_EVENT_GPU_KERNEL:
     case TP_EVENT_GPU_MEMCPY:
@@ -527,6 +593,8 @@ static void see_point(struct tp_fold *fold, struct track *track, const uint64_t 
         see_work(fold, record, kind);
         break;
     case TP_EVENT_CUDA_API:
+        see_told_call(fold, record);
+        break;
     case TP_EVENT_CUDA_MEMORY:
         fold->totals.missing_records++;
         break;
@@ -567,14 +635,27 @@ static uint32_t find_track_slot(const struct tp_fold *fold, uint32_t number)
     return at;
 }
 
+/* Its only child so far has ended, and is counted. */
+static void drop_frame(struct tp_fold *fold, uint32_t index)
+{
+    struct frame *frame = &fold->frames[index];
+
+    fold->totals.missing_ranges += !frame->hidden;
+    if (!frame->hidden)
+        let_go(fold, frame);
+    if (frame->path)
+        tp_credit_fold(&fold->credit, TP_CREDIT_NOWHERE, frame->path);
+    frame->path = 0;
+    give_frame(fold, index);
+}
+
 static void drop_frames(struct tp_fold *fold, struct track *track)
 {
     for (unsigned c = 0; c < TP_CLASS_END; c++)
         while (track->class_top[c]) {
             uint32_t index = track->class_top[c];
-            fold->totals.missing_ranges += !fold->frames[index].hidden;
             track->class_top[c] = fold->frames[index].class_below;
-            give_frame(fold, index);
+            drop_frame(fold, index);
         }
     track->top = track->depth = 0;
     memset(track->told.skipped, 0, sizeof(track->told.skipped));
@@ -710,12 +791,15 @@ static uint32_t count_rows(const struct tp_fold *fold, uint32_t end)
 
 static void put_rows(struct tp_fold *fold, struct tp_wire_out *out)
 {
+    uint32_t number = 0;
+
     sort_cells(fold);
     tp_wire_put_varint(out, count_rows(fold, fold->row_count));
     for (uint32_t i = 0; i < fold->row_count; i++) {
-        const struct row *row = &fold->rows[i];
+        struct row *row = &fold->rows[i];
         uint32_t from = fold->row_cells[i], to = fold->row_ends[i], before = 0;
-        if (!row->sums.count)
+        row->number = row->sums.count ? ++number : 0;
+        if (!row->number)
             continue;
         tp_summary_put_row(out, row->record, &row->sums, to - from);
         for (uint32_t c = from; c < to; c++) {
@@ -763,13 +847,78 @@ static void put_halves(const struct tp_fold *fold, struct tp_wire_out *out)
             tp_summary_put_half(out, &fold->halves[i]);
 }
 
+/* ---- out: who is credited with the work of devices ---- */
+
+static void put_credits(const struct tp_fold *fold, struct tp_wire_out *out)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < fold->row_count; i++)
+        count += fold->rows[i].number && fold->rows[i].sums.work_ticks;
+    tp_wire_put_varint(out, count);
+    for (uint32_t i = 0; i < fold->row_count; i++)
+        if (fold->rows[i].number && fold->rows[i].sums.work_ticks)
+            tp_summary_put_credit(out, fold->rows[i].number, &fold->rows[i].sums);
+}
+
+/* What is told of each path. */
+struct putting {
+    const struct tp_fold *fold;
+    struct tp_wire_out *out;
+    uint32_t number;
+};
+
+static void put_path(void *context, const struct tp_credit_path *path, uint32_t parent)
+{
+    struct putting *putting = context;
+
+    tp_summary_put_path(putting->out,
+                        &(struct tp_summary_path){.of = TP_SUMMARY_ENDED,
+                                                  .parent = parent,
+                                                  .row = putting->fold->rows[path->row].number});
+}
+
+static void put_open_path(struct tp_fold *fold, struct putting *putting, uint32_t number,
+                          struct tp_summary_path place)
+{
+    if (!number)
+        return;
+    place.own_ticks = fold->credit.paths[number].own;
+    place.below_ticks = fold->credit.paths[number].below;
+    tp_summary_put_path(putting->out, &place);
+    tp_credit_number(&fold->credit, number, &putting->number, put_path, putting);
+}
+
+/* Of open ranges and of what is below them, then of those that have ended. */
+static void put_paths(struct tp_fold *fold, struct tp_wire_out *out)
+{
+    struct putting putting = {.fold = fold, .out = out};
+
+    tp_wire_put_varint(out, fold->credit.paths_used);
+    for (uint32_t t = 0; t < fold->track_count; t++) {
+        uint32_t count = order_frames(fold, &fold->tracks[t]);
+        for (uint32_t f = 0; f < count; f++) {
+            const struct frame *frame = &fold->frames[fold->order[f]];
+            struct tp_summary_path place = {.of = TP_SUMMARY_OPEN, .track = t, .frame = f};
+            put_open_path(fold, &putting, frame->path, place);
+            place.of = TP_SUMMARY_HELD;
+            put_open_path(fold, &putting, frame->held_path, place);
+        }
+    }
+    tp_credit_number(&fold->credit, TP_CREDIT_NOWHERE, &putting.number, put_path, &putting);
+}
+
 void tp_fold_put(struct tp_fold *fold, struct tp_wire_out *out)
 {
     struct tp_summary_totals totals = fold->totals;
 
+    tp_credit_tell(&fold->credit, credit_row, fold);
     totals.last.row = count_rows(fold, totals.last.row);
     tp_summary_put_totals(out, &totals);
     put_rows(fold, out);
     put_tracks(fold, out);
     put_halves(fold, out);
+    put_credits(fold, out);
+    put_paths(fold, out);
+    tp_credit_put(&fold->credit, out);
 }

@@ -14,9 +14,42 @@
 #include "record.h"
 #include "recording.h"
 #include "scope.h"
+#include "stack.h"
 
 #define TABLE_MASK (TP_NAME_TABLE - 1u)
 #define PROBES_MAX 4096u
+
+/*
+ * Sixteenths of all room that names of a kind may use. Call stacks may be as many as allocations:
+ * they leave room to the names of ranges, and long ones to those that are shortened.
+ */
+static uint64_t share_of(enum tp_name_kind kind, size_t size)
+{
+    switch (kind) {
+    case TP_NAME_STACK:
+        return size > TP_STACK_SHORT * sizeof(uint32_t)   ? 13
+               : size > TP_STACK_LEAST * sizeof(uint32_t) ? 14
+                                                          : 15;
+    case TP_NAME_ADDRESS:
+    case TP_NAME_CODE:
+        return 15;
+    default:
+        return 16;
+    }
+}
+
+static bool is_within(const struct tp_live *live, uint64_t share)
+{
+    return atomic_load_explicit(&live->names.next_id, memory_order_relaxed) <
+               TP_NAME_FIRST + TP_NAME_LIMIT / 16 * share &&
+           (share == 16 || atomic_load_explicit(&live->names.used, memory_order_relaxed) <
+                               TP_NAMES_FILE_LIMIT / 16 * share);
+}
+
+bool tp_names_are_scarce(void)
+{
+    return tp_agent.live && !is_within(tp_agent.live, 10);
+}
 
 /* 8 bytes behind every name are readable, too: texts are compared in words. */
 static uint64_t claim_room(struct tp_live *live, uint64_t bytes)
@@ -39,8 +72,7 @@ static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const 
     uint64_t at;
 
     *ret_id = TP_NAME_TOO_MANY;
-    if (atomic_load_explicit(&live->names.next_id, memory_order_relaxed) >=
-        TP_NAME_FIRST + TP_NAME_LIMIT)
+    if (!is_within(live, share_of(kind, size)))
         return 0;
     while (!(at = claim_room(live, need)))
         if (tp_recording_extend_names(live, need) < 0) {
@@ -81,8 +113,9 @@ static uint32_t refuse(struct tp_live *live, uint32_t id, size_t size)
     return id;
 }
 
-const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
-                                              size_t size, uint32_t *ret_id)
+/* @make: where there is none yet. */
+static const struct tp_name_record *find_record(enum tp_name_kind kind, const void *bytes,
+                                                size_t size, bool make, uint32_t *ret_id)
 {
     struct tp_live *live = tp_agent.live;
     unsigned flags = 0;
@@ -101,6 +134,8 @@ const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void
         _Atomic uint64_t *entry = &live->names.table[i & TABLE_MASK];
         uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
         if (!seen) {
+            if (!make)
+                break;
             if (!made && !(made = make_record(live, kind, bytes, size, flags, ret_id))) {
                 refuse(live, *ret_id, size);
                 return NULL;
@@ -122,13 +157,29 @@ const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void
     return NULL;
 }
 
+const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
+                                              size_t size, uint32_t *ret_id)
+{
+    return find_record(kind, bytes, size, true, ret_id);
+}
+
 uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
 {
     uint32_t id;
 
     if (tp_unlikely(!tp_names_ready()))
         return TP_NAME_NONE;
-    tp_intern_record(kind, bytes, size, &id);
+    find_record(kind, bytes, size, true, &id);
+    return id;
+}
+
+uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size)
+{
+    uint32_t id;
+
+    if (tp_unlikely(!tp_names_ready()))
+        return TP_NAME_NONE;
+    find_record(kind, bytes, size, false, &id);
     return id;
 }
 

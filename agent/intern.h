@@ -13,6 +13,13 @@
 const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
                                               size_t size, uint32_t *ret_id);
 
+/** tp_intern_found - as tp_intern, of a name that was made before; any other one is refused, and
+ * counted as one that found no room */
+uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size);
+
+/** tp_names_are_scarce - whether most of the room for names is used. Context: hook. */
+bool tp_names_are_scarce(void);
+
 struct tp_scope;
 
 /** tp_intern_scoped - as tp_intern_text, for a name in a domain (scope.h) */

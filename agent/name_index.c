@@ -64,7 +64,7 @@ const struct tp_name_look *tp_name_index_look(struct tp_name_index *index, uint3
             (const struct tp_name_record *)(index->map + (uint64_t)at * 8);
         *look = tp_name_look(record->kind, (const char *)(record + 1), record->length, nvtx);
     } else {
-        *look = (struct tp_name_look){.text = UINT64_C(1) << 63 | id};
+        *look = (struct tp_name_look){.text = UINT64_C(1) << 63 | id, .launches = true};
     }
     return look;
 }

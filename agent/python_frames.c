@@ -10,14 +10,17 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "elf_symbol.h"
 #include "pool.h"
 #include "record.h"
 #include "sources.h"
+#include "unwind.h"
 
 #define PAGE ((uintptr_t)4096)
 #define NO_FIELD 0xffffu
 #define OWNED_BY_C_STACK 3u /* from 3.12 on: a frame that stands for the C code between others */
-#define CHUNKS_MAX 64u      /* of frames of a thread that are looked through */
+#define MARK "PyGILState_GetThisThreadState" /* who has it is an interpreter */
+#define CHUNKS_MAX 64u                       /* of frames of a thread that are looked through */
 
 /* Same in all versions: an object's type, a string's length and hash, a chunk's next and size. */
 #define TYPE_FIELD 8u
@@ -57,10 +60,12 @@ static const struct layout layouts[] = {
     {13, {72, 232}, NO_FIELD, {0, 8, 56, 70, COUNTS_ADDRESS}, {112, 128, 68, 200}},
 };
 
-/* Set at start; the layout is taken away again when it turns out wrong. */
+/* Set once, at start or where one is met later; the layout is taken away again when it turns out
+ * wrong. */
 static struct {
     const struct layout *_Atomic layout; /* NULL: no Python, or one that is not known */
-    _Atomic bool believed;
+    _Atomic bool is_found, believed;
+    const struct link_map *object; /* that may be unloaded; NULL: was there at start */
     uintptr_t (*get_thread)(void);
     int (*is_finalizing)(void);
     int (*get_line)(uintptr_t code, int at);
@@ -73,10 +78,14 @@ static struct {
 
 static bool find(void *ret_function, const char *name)
 {
-    void *address = dlsym(RTLD_DEFAULT, name);
+    uintptr_t address = 0;
 
+    if (python.object)
+        tp_elf_symbol(python.object, name, &address, NULL);
+    else
+        address = (uintptr_t)dlsym(RTLD_DEFAULT, name);
     memcpy(ret_function, &address, sizeof(address));
-    return address != NULL;
+    return address != 0;
 }
 
 static unsigned find_minor(void)
@@ -95,19 +104,23 @@ extern __typeof__(dladdr1) dladdr1 __attribute__((weak));
 /* Without it native stacks go on below Python's code. */
 static void find_loop(void)
 {
+    static const char name[] = "_PyEval_EvalFrameDefault";
     const ElfW(Sym) *symbol = NULL;
     Dl_info info;
 
-    if (find(&python.loop, "_PyEval_EvalFrameDefault") && dladdr1 &&
-        dladdr1((void *)python.loop, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol)
+    if (python.object)
+        tp_elf_symbol(python.object, name, &python.loop, &python.loop_size);
+    else if (find(&python.loop, name) && dladdr1 &&
+             dladdr1((void *)python.loop, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol)
         python.loop_size = symbol->st_size;
 }
 
-const char *tp_python_frames_start(void)
+/* Return: NULL, or why its frames cannot be read. */
+static const char *find_python(void)
 {
     unsigned minor;
 
-    if (!find(&python.get_thread, "PyGILState_GetThisThreadState") || !(minor = find_minor()) ||
+    if (!find(&python.get_thread, MARK) || !(minor = find_minor()) ||
         (!find(&python.is_finalizing, "Py_IsFinalizing") &&
          !find(&python.is_finalizing, "_Py_IsFinalizing")) ||
         !find(&python.get_line, "PyCode_Addr2Line") ||
@@ -115,6 +128,7 @@ const char *tp_python_frames_start(void)
         !find(&python.read_character, "PyUnicode_ReadChar") ||
         !find(&python.code_type, "PyCode_Type") || !find(&python.string_type, "PyUnicode_Type"))
         return NULL;
+    atomic_store(&python.is_found, true);
     find_loop();
     for (unsigned i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
         if (layouts[i].minor == minor)
@@ -122,6 +136,63 @@ const char *tp_python_frames_start(void)
     return atomic_load(&python.layout)
                ? NULL
                : "stacks without Python frames: the layout of this Python is not known";
+}
+
+const char *tp_python_frames_start(void)
+{
+    return find_python();
+}
+
+/* ---- one that is loaded later ---- */
+
+#define OBJECTS_SEEN 256u
+
+/* Whether @object is none that was looked at before. */
+static bool is_new(const struct link_map *object)
+{
+    static _Atomic uintptr_t seen[OBJECTS_SEEN];
+    uintptr_t what = ((uintptr_t)object ^ object->l_addr) | 1;
+    _Atomic uintptr_t *place = &seen[what * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+
+    return atomic_exchange_explicit(place, what, memory_order_relaxed) != what;
+}
+
+static void take_python(const struct link_map *object)
+{
+    static atomic_flag taken = ATOMIC_FLAG_INIT;
+
+    if (atomic_flag_test_and_set(&taken))
+        return;
+    python.object = object;
+    const char *lack = find_python();
+    atomic_store(&python.is_found, true);
+    if (lack)
+        tp_source_say(TP_SOURCE_MALLOC, TP_SOURCE_STARTED, lack);
+}
+
+void tp_python_frames_meet(const uintptr_t *addresses, unsigned count)
+{
+    const struct link_map *last = NULL;
+    uintptr_t mark;
+
+    if (atomic_load_explicit(&python.is_found, memory_order_relaxed))
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        const struct link_map *object = tp_unwind_object(addresses[i]);
+        if (!object || object == last)
+            continue;
+        last = object;
+        if (is_new(object) && tp_elf_symbol(object, MARK, &mark, NULL)) {
+            take_python(object);
+            return;
+        }
+    }
+}
+
+/* Who unloads an interpreter is in none of its functions. */
+static inline bool is_loaded(void)
+{
+    return !python.object || tp_unwind_object((uintptr_t)python.get_thread) == python.object;
 }
 
 bool tp_python_runs_at(uintptr_t address)
@@ -226,8 +297,8 @@ static inline bool is_code(uintptr_t object)
 
 unsigned tp_python_frames(struct tp_python_frame *frames, unsigned depth, uint64_t *ret_hash)
 {
-    const struct layout *layout = atomic_load_explicit(&python.layout, memory_order_relaxed);
-    uintptr_t thread = tp_likely(!layout) ? 0 : python.get_thread();
+    const struct layout *layout = atomic_load_explicit(&python.layout, memory_order_acquire);
+    uintptr_t thread = tp_likely(!layout) || !is_loaded() ? 0 : python.get_thread();
     uint64_t hash = *ret_hash;
     unsigned n = 0;
 

@@ -25,6 +25,10 @@ struct tp_python_frame {
  * cannot be read. */
 const char *tp_python_frames_start(void);
 
+/** tp_python_frames_meet - look whether these instructions are in an interpreter that the program
+ * has loaded since the start. Context: hook, while they run. */
+void tp_python_frames_meet(const uintptr_t *addresses, unsigned count);
+
 /**
  * tp_python_frames - the Python frames that the calling thread is in, innermost first
  * @frames:   room for @depth

@@ -7,11 +7,16 @@
 
 #include "agent.h"
 #include "base/os.h"
+#include "intern.h"
 #include "python_frames.h"
 #include "record.h"
 #include "unwind.h"
 
 #define CACHE_LINES 1024u
+#define PYTHON_LINES 256u
+#define INNER_FRAMES 8u
+#define MET_SHIFT 46
+#define MET_LINES (1u << (64 - MET_SHIFT))
 #define ID_MASK ((UINT64_C(1) << 21) - 1) /* ids are below 2^20 + 16 */
 #define PAGE ((uintptr_t)4096)
 #define STACK_MAX (UINT64_C(64) << 20)
@@ -21,7 +26,10 @@
  * between. */
 static uintptr_t first_low, first_high;
 
-const char *tp_stack_start(void)
+/* By hash what is left of it, of stacks met while names are scarce. NULL without memory. */
+static _Atomic uint32_t *met;
+
+void tp_stack_start(void)
 {
     uint64_t limit = tp_os_stack_limit();
 
@@ -29,6 +37,11 @@ const char *tp_stack_start(void)
     first_high = (uintptr_t)tp_os_auxval_random() & ~(uintptr_t)15;
     limit = limit < STACK_MAX ? limit : STACK_MAX;
     first_low = first_high > limit ? first_high - limit : first_high;
+}
+
+const char *tp_stack_start_frames(void)
+{
+    met = tp_os_map(MET_LINES * sizeof(*met));
     tp_unwind_start();
     return tp_python_frames_start();
 }
@@ -241,43 +254,149 @@ struct stack {
     uintptr_t native[TP_STACK_FRAMES_MAX];
     struct tp_python_frame python[TP_STACK_FRAMES_MAX];
     unsigned native_count, python_count;
+    uint64_t python_hash;
     bool is_gapless; /* the interpreter is the caller of the last native one */
 };
-
-/* Between the last native frame that is known and the interpreter. */
-#define GAP "(native functions left out)"
-
-static __attribute__((noinline)) uint32_t make_id(const struct stack *stack)
-{
-    uint32_t ids[2 * TP_STACK_FRAMES_MAX + 1];
-    unsigned n = stack->native_count ? cut(stack->native, stack->native_count) : 0;
-
-    for (unsigned i = 0; i < n; i++) {
-        uint64_t address = stack->native[i];
-        ids[i] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
-        if (ids[i] < TP_NAME_FIRST)
-            return ids[i];
-    }
-    if (stack->python_count && (!stack->is_gapless || n < stack->native_count)) {
-        ids[n] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
-        if (ids[n] < TP_NAME_FIRST)
-            return ids[n];
-        n++;
-    }
-    for (unsigned i = 0; i < stack->python_count; i++, n++) {
-        ids[n] = tp_python_frame_id(&stack->python[i]);
-        if (ids[n] < TP_NAME_FIRST)
-            return ids[n];
-    }
-    return tp_intern(TP_NAME_STACK, ids, n * sizeof(*ids));
-}
 
 /* What a thread keeps of stacks. A line is one word, an id and what is left of a hash: whatever a
  * signal handler puts there, the two belong together. */
 struct tp_thread_stacks {
     _Atomic uint64_t lines[CACHE_LINES];
+    _Atomic uint64_t python[PYTHON_LINES]; /* those of Python's frames alone */
     struct last_walk last;
 };
+
+#define LINE_SHIFT 54
+#define PYTHON_LINE_SHIFT 56
+
+_Static_assert(CACHE_LINES == 1u << (64 - LINE_SHIFT), "lines by the hash's highest bits");
+_Static_assert(PYTHON_LINES == 1u << (64 - PYTHON_LINE_SHIFT), "lines by the hash's highest bits");
+
+static inline bool is_kept(_Atomic uint64_t *line, uint64_t hash, uint32_t *ret_id)
+{
+    uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;
+
+    *ret_id = (uint32_t)(seen & ID_MASK);
+    return seen && (seen & ~ID_MASK) == (hash & ~ID_MASK);
+}
+
+static inline void keep_id(_Atomic uint64_t *line, uint64_t hash, uint32_t id)
+{
+    if (line && id >= TP_NAME_FIRST)
+        atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
+}
+
+/* Between the last native frame that is known and the interpreter. */
+#define GAP "(native functions left out)"
+
+/* Behind what is told of a stack for which there is no room. */
+#define CUT "(no room for more frames)"
+
+/* tp_intern, or what makes no names. */
+typedef uint32_t intern_fn(enum tp_name_kind kind, const void *bytes, size_t size);
+
+static uint32_t intern_stack(intern_fn *intern, const uint32_t *ids, unsigned count)
+{
+    return intern(TP_NAME_STACK, ids, count * sizeof(*ids));
+}
+
+static uint32_t cut_here(void)
+{
+    return tp_intern(TP_NAME_TEXT, CUT, sizeof(CUT) - 1);
+}
+
+/* Of Python's frames alone: many stacks have the same ones, and to tell them takes long. */
+static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *stacks)
+{
+    uint64_t hash = stack->python_hash * UINT64_C(0x9e3779b97f4a7c15);
+    _Atomic uint64_t *line = stacks ? &stacks->python[hash >> PYTHON_LINE_SHIFT] : NULL;
+    uint32_t ids[TP_STACK_FRAMES_MAX], id;
+
+    if (is_kept(line, hash, &id))
+        return id;
+    for (unsigned i = 0; i < stack->python_count; i++) {
+        ids[i] = tp_python_frame_id(&stack->python[i]);
+        if (ids[i] < TP_NAME_FIRST)
+            return ids[i];
+    }
+    id = intern_stack(tp_intern, ids, stack->python_count);
+    if (id == TP_NAME_TOO_MANY && stack->python_count > TP_STACK_LEAST) {
+        ids[TP_STACK_LEAST - 1] = cut_here();
+        id = intern_stack(tp_intern, ids, TP_STACK_LEAST);
+    }
+    keep_id(line, hash, id);
+    return id;
+}
+
+/* Return: id of the name; one that says why there is none. */
+static uint32_t whole_id(intern_fn *intern, const struct stack *stack, unsigned native,
+                         uint32_t python)
+{
+    uint32_t ids[TP_STACK_FRAMES_MAX + 2];
+    unsigned n;
+
+    for (n = 0; n < native; n++) {
+        uint64_t address = stack->native[n];
+        ids[n] = intern(TP_NAME_ADDRESS, &address, sizeof(address));
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
+    }
+    if (python && (!stack->is_gapless || native < stack->native_count))
+        ids[n++] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
+    if (python)
+        ids[n++] = python;
+    if (n > INNER_FRAMES + 1) { /* stacks that differ inside have the rest in common */
+        uint32_t outer = intern_stack(intern, ids + INNER_FRAMES, n - INNER_FRAMES);
+        if (outer < TP_NAME_FIRST)
+            return outer;
+        ids[INNER_FRAMES] = outer;
+        n = INNER_FRAMES + 1;
+    }
+    return intern_stack(intern, ids, n);
+}
+
+/* The innermost native frames, and Python's, which many stacks have in common. */
+static uint32_t shortened_id(const struct stack *stack, unsigned native, uint32_t python)
+{
+    uint32_t ids[TP_STACK_SHORT];
+    unsigned n;
+
+    for (n = 0; n < native; n++) {
+        uint64_t address = stack->native[n];
+        ids[n] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
+        if (ids[n] < TP_NAME_FIRST)
+            return ids[n];
+    }
+    ids[n++] = cut_here();
+    if (python)
+        ids[n++] = python;
+    return intern_stack(tp_intern, ids, n);
+}
+
+static bool is_met_again(uint64_t hash)
+{
+    uint32_t tag = (uint32_t)hash | 1;
+
+    return met &&
+           atomic_exchange_explicit(&met[hash >> MET_SHIFT], tag, memory_order_relaxed) == tag;
+}
+
+/* @ret_is_final: whether it will be the same the next time. */
+static __attribute__((noinline)) uint32_t make_id(const struct stack *stack, uint64_t hash,
+                                                  struct tp_thread_stacks *stacks,
+                                                  bool *ret_is_final)
+{
+    bool is_wanted = !tp_names_are_scarce() || is_met_again(hash);
+    unsigned native = stack->native_count ? cut(stack->native, stack->native_count) : 0;
+    uint32_t python = stack->python_count ? python_id(stack, stacks) : TP_NAME_NONE;
+    tp_python_frames_meet(stack->native, native);
+    uint32_t id = whole_id(is_wanted ? tp_intern : tp_intern_found, stack, native, python);
+
+    *ret_is_final = is_wanted || id >= TP_NAME_FIRST;
+    for (unsigned most = TP_STACK_SHORT - 2; id == TP_NAME_TOO_MANY && most; most /= 4)
+        id = shortened_id(stack, native < most ? native : most, python);
+    return id;
+}
 
 static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
 {
@@ -289,20 +408,19 @@ static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
     return t->stacks;
 }
 
-#define LINE_SHIFT 54
-
-_Static_assert(CACHE_LINES == 1u << (64 - LINE_SHIFT), "lines by the hash's highest bits");
-
 uint32_t tp_stack_id(const void *frame, unsigned depth)
 {
     struct tp_thread_stacks *stacks = stacks_of(tp_tls.thread);
     uintptr_t here = (uintptr_t)frame;
     struct stack stack;
     struct walk w = {.addresses = stack.native, .depth = depth};
+    bool is_final;
+    uint32_t id;
 
     if (tp_unlikely(here < tp_tls.stack_low || here >= tp_tls.stack_high) && !find_bounds(here))
         w.depth = 1; /* this frame is there, whatever it is on */
     stack.python_count = tp_python_frames(stack.python, depth, &w.hash);
+    stack.python_hash = w.hash;
     w.python = stack.python_count > 0;
     walk(&w, frame, tp_tls.stack_high, w.depth > 1 && stacks ? &stacks->last : NULL);
     stack.native_count = w.count;
@@ -312,11 +430,10 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     uint64_t hash = (w.hash ^ w.at_loop) * UINT64_C(0xbf58476d1ce4e5b9);
     hash ^= hash >> 32;
     _Atomic uint64_t *line = stacks ? &stacks->lines[hash >> LINE_SHIFT] : NULL;
-    uint64_t seen = line ? atomic_load_explicit(line, memory_order_relaxed) : 0;
-    if (tp_likely(seen && (seen & ~ID_MASK) == (hash & ~ID_MASK)))
-        return (uint32_t)(seen & ID_MASK);
-    uint32_t id = make_id(&stack);
-    if (line && id >= TP_NAME_FIRST)
-        atomic_store_explicit(line, (hash & ~ID_MASK) | id, memory_order_relaxed);
+    if (tp_likely(is_kept(line, hash, &id)))
+        return id;
+    id = make_id(&stack, hash, stacks, &is_final);
+    if (is_final)
+        keep_id(line, hash, id);
     return id;
 }

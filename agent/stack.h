@@ -6,16 +6,25 @@
  * Call stacks, as ids of names: native frames (unwind.h), and outside of them, from the
  * interpreter's loop on, those of Python. Only the calling thread's own stack is read, so what is
  * wrongly unwound ends the stack and never faults; where a stack is met for the first time, the
- * instruction before each return address must be a call, or the stack is cut there.
+ * instruction before each return address must be a call, or the stack is cut there. When
+ * names become scarce the whole stack is told only where it is met again: a program's start has
+ * hundreds of thousands of stacks that are met once. Of others the innermost frames are.
  */
 
 #include <stdint.h>
 
 #define TP_STACK_FRAMES_MAX 64u
 
-/** tp_stack_start - what is known of the first thread's stack and of Python. Context: start.
- * Return: NULL, or what stacks will lack. */
-const char *tp_stack_start(void);
+/* Ids of a stack that is shortened since names have no more room, and of one that is so again. */
+#define TP_STACK_SHORT 6u
+#define TP_STACK_LEAST 3u
+
+/** tp_stack_start - learn where the first thread's stack lies. Context: start. */
+void tp_stack_start(void);
+
+/** tp_stack_start_frames - what tp_stack_id needs besides. Context: start. Return: NULL, or what
+ * stacks will lack. */
+const char *tp_stack_start_frames(void);
 
 /**
  * tp_stack_id - the id of the stack of who called the function whose frame @frame is

@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/os.h"
+#include "drain.h"
 #include "fold.h"
 #include "trace/file.h"
 
-#define BLOCK_SLOTS (16u << 10) /* what the drain makes at most */
 #define BLOCK_BYTES (4u << 20)
 #define FILE_BYTES (TP_SUMMARY_HEAD_BYTES + TP_BLOCK_PAYLOAD_MAX)
 #define NEW_FILE TP_SUMMARY_FILE ".new"
@@ -38,7 +38,8 @@ static size_t fold_bytes(void)
 /* Nothing of it is touched that is not used. */
 static struct tp_summary_work *make_work(struct tp_live *live)
 {
-    size_t decoder_bytes = tp_block_decoder_size(BLOCK_SLOTS);
+    uint32_t slots = tp_drain_block_slots();
+    size_t decoder_bytes = tp_block_decoder_size(slots);
     size_t size = work_bytes() + fold_bytes() + decoder_bytes;
     char *memory = tp_os_map(size);
     struct tp_summary_work *work = (struct tp_summary_work *)memory;
@@ -48,7 +49,7 @@ static struct tp_summary_work *make_work(struct tp_live *live)
     tp_os_dont_fork(memory, size);
     work->fold = tp_fold_open(memory + work_bytes(), live->names.map, &live->names.used);
     work->decoder =
-        tp_block_decoder_init(memory + work_bytes() + fold_bytes(), decoder_bytes, BLOCK_SLOTS);
+        tp_block_decoder_init(memory + work_bytes() + fold_bytes(), decoder_bytes, slots);
     return work;
 }
 

@@ -13,7 +13,9 @@ __thread struct tp_tls tp_tls __attribute__((tls_model("initial-exec"), visibili
 /* Slots of the ring that a thread gets first, and of one that a thread had to make itself. */
 #define FIRST_SLOTS (8u << 10)
 #define OWN_SLOTS (2u << 10)
-#define BURST 4u /* where every allocation is recorded */
+/* The same where every allocation is recorded. */
+#define FIRST_BURST_SLOTS (64u << 10)
+#define OWN_BURST_SLOTS (8u << 10)
 
 /*
  * Behind the last control block that this process or one that it was forked from ever handed out.
@@ -64,8 +66,9 @@ static int claim_ring(struct tp_live *live)
         }
     }
     bool first = !atomic_load(&live->ring_count);
-    uint32_t times = tp_agent.config.alloc.choice == TP_ALLOC_ALL ? BURST : 1;
-    uint32_t slots = times * (first ? FIRST_SLOTS : OWN_SLOTS);
+    bool all = tp_agent.config.alloc.choice == TP_ALLOC_ALL;
+    uint32_t slots =
+        first ? (all ? FIRST_BURST_SLOTS : FIRST_SLOTS) : (all ? OWN_BURST_SLOTS : OWN_SLOTS);
     int entry = tp_recording_make_ring(live, TP_OS_NO_DIR, slots, TP_RING_SLOTS_MIN);
     return entry < 0 ? tp_recording_make_memory_ring(live, slots) : entry;
 }

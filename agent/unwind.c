@@ -461,6 +461,13 @@ uint32_t tp_unwind_learn(uintptr_t pc)
     return packed;
 }
 
+const struct link_map *tp_unwind_object(uintptr_t pc)
+{
+    struct found object;
+
+    return find_object && !find_object((void *)pc, &object) ? object.link_map : NULL;
+}
+
 void tp_unwind_start(void)
 {
     void *function = dlsym(RTLD_DEFAULT, "_dl_find_object");
@@ -476,6 +483,12 @@ struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
 {
     (void)pc;
     return (struct tp_unwind_rule){.base = TP_UNWIND_CHAIN};
+}
+
+const struct link_map *tp_unwind_object(uintptr_t pc)
+{
+    (void)pc;
+    return NULL;
 }
 
 uint32_t tp_unwind_learn(uintptr_t pc)

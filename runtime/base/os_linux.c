@@ -30,11 +30,16 @@
 #endif
 #define TP_CLOSE_RANGE_UNSHARE 2u
 
-/* libc's wrappers are cancellation points; syscall(2) is none. It sets errno, which is put back. */
-#define CALL(...)                                                                                  \
+/*
+ * libc's wrappers are cancellation points; syscall(2) is none. It sets errno, which is put back. It
+ * takes words: of an int that is passed in memory, half of the word is anything.
+ */
+#define CALL(...) CALL_WORDS(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define CALL_WORDS(number, a, b, c, d, e, f, ...)                                                  \
     ({                                                                                             \
         int kept_ = errno;                                                                         \
-        long result_ = syscall(__VA_ARGS__);                                                       \
+        long result_ = syscall((long)(number), (long)(a), (long)(b), (long)(c), (long)(d),         \
+                               (long)(e), (long)(f));                                              \
         if (result_ < 0)                                                                           \
             result_ = -errno;                                                                      \
         errno = kept_;                                                                             \

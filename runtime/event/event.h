@@ -50,6 +50,7 @@ enum tp_encoding {
     TP_ENCODING_BYTES = 5,
     TP_ENCODING_PLANES = 6,
     TP_ENCODING_PLANES_DELTA = 7,
+    TP_ENCODING_PACKED = 8,
     TP_ENCODING_END
 };
 

@@ -162,6 +162,17 @@ bool tp_nvtx_split(const char *text, size_t size, struct tp_nvtx_text *ret_split
     return any;
 }
 
+static bool has_word(const char *text, size_t size, const char *word)
+{
+    return memmem(text, size, word, strlen(word)) != NULL;
+}
+
+bool tp_name_launches(const char *text, size_t size)
+{
+    return has_word(text, size, "Launch") || has_word(text, size, "Memcpy") ||
+           has_word(text, size, "Memset");
+}
+
 static uint64_t hash_of(const char *text, size_t size, uint64_t seed)
 {
     return tp_name_hash((unsigned)seed, text, size) | 1;
@@ -197,6 +208,7 @@ struct tp_name_look tp_name_look(unsigned kind, const char *bytes, size_t size, 
     if (split_here)
         length = split.name_size;
     look.filtered = tp_name_is_filtered(text, length);
+    look.launches = tp_name_launches(text, length);
     if (kind != TP_NAME_CODE && is_numbered_step(text, length)) {
         look.text = look.row = hash_of(step, sizeof(step) - 1, 0);
         return look;

@@ -11,6 +11,9 @@
 /** tp_name_is_filtered - does the reference make no event of this name? */
 bool tp_name_is_filtered(const char *text, size_t size);
 
+/** tp_name_launches - is it the name of a call of CUDA that has a device do something? */
+bool tp_name_launches(const char *text, size_t size);
+
 /* A range text of emit_nvtx: NAME[, seq = N][, op_id = N][, sizes = [[..], ..]][, input_op_ids =
  * [(n,n), ..]] */
 struct tp_nvtx_text {
@@ -31,6 +34,7 @@ struct tp_name_look {
     uint64_t text; /* hash of the text that is shown, never 0 */
     uint64_t row;  /* names of one row have the same; 0: this name alone is a row */
     bool filtered;
+    bool launches; /* as of a call of CUDA: it has a device do something */
 };
 
 /** tp_name_look - @kind: of the name; @nvtx: it is of an NVTX range, so may carry more than a name

@@ -19,7 +19,7 @@ enum tp_name_kind {
     TP_NAME_SYMBOL = 2,    /* mangled */
     TP_NAME_CODE = 3,      /* file NUL line NUL qualified name */
     TP_NAME_SHAPES = 4,    /* JSON: [dims, types] or [dims, types, strides], an element an input */
-    TP_NAME_STACK = 5,     /* u32 ids, innermost first */
+    TP_NAME_STACK = 5,     /* u32 ids, innermost first; the last one may be a stack's */
     TP_NAME_KEY = 6,       /* attribute key */
     TP_NAME_OPERATOR = 7,  /* name NUL overload */
     TP_NAME_SCOPED = 8,    /* domain NUL text; an empty domain is the default one */

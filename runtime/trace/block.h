@@ -29,7 +29,11 @@ enum tp_block_type {
     TP_BLOCK_SUMMARY = 5
 };
 
-enum { TP_BLOCK_ZSTD = 1, TP_BLOCK_RECOVERED = 2 };
+enum {
+    TP_BLOCK_ZSTD = 1,
+    TP_BLOCK_RECOVERED = 2,
+    TP_BLOCK_ALLOCATIONS = 4, /* with a section of allocations */
+};
 
 /* The header's fields in host order (offsets: format.md). */
 struct tp_block_header {

@@ -66,6 +66,11 @@ static void *take_part(struct parts *parts, size_t size)
     return part;
 }
 
+static size_t allocations_size(struct tp_block_decoder *decoder, uint32_t records)
+{
+    return tp_allocations_lay(&decoder->unpacker.lists, NULL, records) + records * sizeof(uint64_t);
+}
+
 /* @decoder: set where there is a base, else only room for what is not used. */
 static void lay_parts(struct parts *parts, struct tp_block_decoder *decoder, uint32_t slots)
 {
@@ -87,6 +92,8 @@ static void lay_parts(struct parts *parts, struct tp_block_decoder *decoder, uin
     decoder->kinds = take_part(parts, records);
     decoder->at = take_part(parts, records * sizeof(uint32_t));
     decoder->selected = take_part(parts, (records + 1) * sizeof(uint32_t));
+    decoder->allocations_room = slots / 2;
+    decoder->allocations = take_part(parts, allocations_size(decoder, slots / 2));
 }
 
 size_t tp_block_decoder_size(uint32_t slots)
@@ -155,6 +162,26 @@ static int make_room_records(struct tp_block_decoder *decoder, size_t need)
         !decoder->grow(&decoder->selected, (size + 1) * sizeof(uint32_t)))
         return -ENOMEM;
     decoder->records_room = size;
+    return 0;
+}
+
+static int make_room_allocations(struct tp_block_decoder *decoder, uint32_t need)
+{
+    struct tp_allocations *lists = &decoder->unpacker.lists;
+
+    if (need > decoder->allocations_room || !decoder->allocations) {
+        if (!decoder->grow)
+            return -ENOMEM;
+        decoder->allocations_room = 0;
+        uint32_t size = (uint32_t)round_up(need);
+        if (!decoder->grow(&decoder->allocations, allocations_size(decoder, size)))
+            return -ENOMEM;
+        decoder->allocations_room = size;
+    }
+    uint32_t room = (uint32_t)decoder->allocations_room;
+    size_t lists_size = tp_allocations_lay(lists, decoder->allocations, room);
+    decoder->slacks = (uint64_t *)(void *)((uint8_t *)decoder->allocations + lists_size);
+    tp_allocations_begin(lists, need);
     return 0;
 }
 
@@ -461,6 +488,79 @@ static int check_open(const struct section *section, const struct place *place)
     return 0;
 }
 
+/* Where the columns' values go: nobody needs the common words any more. */
+static void lay_columns(struct tp_block_decoder *decoder, uint32_t allocs)
+{
+    uint64_t **columns = decoder->unpacker.columns, **room = decoder->common;
+
+    columns[TP_PACKED_ALLOC_STEP] = room[0];
+    columns[TP_PACKED_FREE_STEP] = room[0] + allocs;
+    columns[TP_PACKED_ALLOC_PLACE] = room[1];
+    columns[TP_PACKED_FREE_PLACE] = room[1] + allocs;
+    columns[TP_PACKED_ALLOC_ADDRESS] = room[2];
+    columns[TP_PACKED_FREE_ADDRESS] = room[2] + allocs;
+    columns[TP_PACKED_ALLOC_DISTANCE] = room[3];
+    columns[TP_PACKED_FREE_SEAT] = room[3] + allocs;
+    columns[TP_PACKED_ALLOC_ASKED] = decoder->values;
+    columns[TP_PACKED_FREE_BYTES] = decoder->values + allocs;
+    columns[TP_PACKED_ALLOC_SLACK] = decoder->slacks;
+}
+
+/* A column of the section of allocations. Unknown ones are passed over. */
+static int get_packed_column(struct tp_block_decoder *decoder, struct tp_wire_in *payload,
+                             const uint32_t most[2], const struct place *place)
+{
+    struct tp_unpacker *unpacker = &decoder->unpacker;
+    uint64_t count, size;
+    uint8_t id, encoding;
+    const uint8_t *data;
+
+    if (!tp_wire_get_varint(payload, &count) || !tp_wire_get_u8(payload, &id) ||
+        !tp_wire_get_u8(payload, &encoding) || !tp_wire_get_varint(payload, &size) ||
+        !tp_wire_get_bytes(payload, size, &data))
+        return fail(place, "cut", TP_EVENT_ALLOC, 0);
+    if (!id || id >= TP_PACKED_END)
+        return 0;
+    bool is_of_free = id % 2 == 0;
+    if (!count || count > most[is_of_free] || unpacker->counts[id])
+        return fail(place, "column's values", TP_EVENT_ALLOC, id);
+    uint64_t *values = unpacker->columns[id];
+    const char *wrong =
+        tp_column_unpack((struct tp_wire_in){data, data + size}, encoding, values, (uint32_t)count);
+    if (wrong)
+        return fail(place, wrong, TP_EVENT_ALLOC, id);
+    unpacker->counts[id] = (uint32_t)count;
+    for (uint32_t i = 1; encoding == TP_ENCODING_CONST && i < count; i++)
+        values[i] = values[0];
+    return 0;
+}
+
+/* The section of allocations: what was left out of the records of @section for it. */
+static int get_allocations(struct tp_block_decoder *decoder, const struct section *section,
+                           struct tp_wire_in *payload, const struct place *place)
+{
+    uint32_t most[2] = {0};
+    uint8_t columns;
+    int error = 0;
+
+    for (uint32_t i = 0; i < section->records; i++) {
+        most[0] += decoder->kinds[i] == TP_EVENT_ALLOC;
+        most[1] += decoder->kinds[i] == TP_EVENT_FREE;
+    }
+    if (!tp_wire_get_u8(payload, &columns))
+        return fail(place, "cut", TP_EVENT_ALLOC, 0);
+    if (make_room_allocations(decoder, most[0] + most[1]))
+        return -ENOMEM;
+    lay_columns(decoder, most[0]);
+    memset(decoder->unpacker.counts, 0, sizeof(decoder->unpacker.counts));
+    while (columns-- && !error)
+        error = get_packed_column(decoder, payload, most, place);
+    if (error)
+        return error;
+    const char *wrong = tp_alloc_unpack(&decoder->unpacker, section->slots, section->slot_count);
+    return wrong ? fail(place, wrong, TP_EVENT_ALLOC, 0) : 0;
+}
+
 static int get_sections(struct tp_block_decoder *decoder, struct tp_block *block,
                         struct tp_wire_in payload, const struct place *place)
 {
@@ -477,6 +577,8 @@ static int get_sections(struct tp_block_decoder *decoder, struct tp_block *block
         error = check_open(&open, place);
     if (!error)
         error = get_section(decoder, &main, &payload, place);
+    if (!error && block->header.flags & TP_BLOCK_ALLOCATIONS)
+        error = get_allocations(decoder, &main, &payload, place);
     if (error)
         return error;
     if (tp_wire_left(&payload))
@@ -534,7 +636,7 @@ int tp_block_decode(struct tp_block_decoder *decoder, const void *bytes, uint64_
     if (block.header.type != TP_BLOCK_EVENTS)
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 6, "block of type %u, expected %u",
                             block.header.type, TP_BLOCK_EVENTS);
-    if (block.header.flags & ~(TP_BLOCK_ZSTD | TP_BLOCK_RECOVERED))
+    if (block.header.flags & ~(TP_BLOCK_ZSTD | TP_BLOCK_RECOVERED | TP_BLOCK_ALLOCATIONS))
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 7,
                             "block with flags %02x, written by a later version",
                             block.header.flags);

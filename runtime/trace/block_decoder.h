@@ -9,6 +9,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+#include "trace/alloc_unpack.h"
 #include "trace/block.h"
 
 struct tp_decoder_fields {
@@ -29,6 +30,10 @@ struct tp_block_decoder {
     uint32_t *at;                    /* first word of each record */
     uint32_t *selected;              /* the same for those of one kind */
     size_t records_room;
+    void *allocations; /* for the lists of so many allocations and frees, and slacks */
+    uint64_t *slacks;
+    size_t allocations_room;
+    struct tp_unpacker unpacker;
     struct tp_decoder_fields fields[TP_EVENT_KIND_END];
     uint8_t kind_slots[256]; /* 0: unknown */
 };

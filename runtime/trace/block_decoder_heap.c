@@ -48,5 +48,6 @@ void tp_block_decoder_destroy(struct tp_block_decoder *decoder)
     free(decoder->at);
     free(decoder->kinds);
     free(decoder->selected);
+    free(decoder->allocations);
     free(decoder);
 }

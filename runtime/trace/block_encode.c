@@ -6,6 +6,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+#include "trace/alloc_pack.h"
 #include "trace/block_header.h"
 #include "trace/column_encode.h"
 #include "trace/wire.h"
@@ -31,6 +32,16 @@ static const ZSTD_compressionParameters compression = {
     .targetLength = 0,
     .strategy = ZSTD_fast,
 };
+
+/*
+ * Within a frame zstd has one table of codes for all bytes that no earlier ones foretell, and what
+ * is random in one way gets the codes of what is random in another. So the planes of times, the
+ * most random bytes there are, get frames of their own where they are worth the headers.
+ */
+#define FRAME_LEAST 512u
+#define AHEAD 8u         /* records whose places in tables are fetched before */
+#define PACKED_LEAST 16u /* allocations and frees in a block */
+#define CUTS_MAX 128
 
 #define RECORD_SLOTS_MAX 4
 #define RECORD_WORDS_MAX (RECORD_SLOTS_MAX * TP_SLOT_WORDS)
@@ -66,6 +77,10 @@ struct tp_block_encoder {
     uint8_t *kinds;                  /* and its kind */
     uint32_t *selected;              /* as at, of one kind */
     ZSTD_CCtx *zstd;
+    uint32_t cuts[CUTS_MAX]; /* where in the payload a frame ends and another begins, rising */
+    unsigned cut_count;
+    struct tp_packer packer;
+    bool is_packed; /* what is put has a section of allocations */
     struct fields fields[TP_EVENT_KIND_END];
     uint32_t counts[256]; /* records of each kind */
     uint8_t kind_slots[256];
@@ -92,7 +107,8 @@ static size_t payload_worst(size_t slots)
 
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
         unsigned count = tp_kind_slots(kind);
-        size_t per_slot = count ? (all + fields_worst(kind) + count - 1) / count : 0;
+        size_t record = all + fields_worst(kind) + tp_packer_worst(kind);
+        size_t per_slot = count ? (record + count - 1) / count : 0;
         most = per_slot > most ? per_slot : most;
     }
     return most * slots + 2 * 64 * (size_t)tp_field_count + 1024;
@@ -126,6 +142,8 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
     encoder->at = take(room, section * sizeof(*encoder->at));
     encoder->kinds = take(room, section);
     encoder->selected = take(room, (section + 1) * sizeof(*encoder->selected));
+    size_t size = tp_packer_lay(&encoder->packer, NULL, slots / 2);
+    tp_packer_lay(&encoder->packer, take(room, size), slots / 2);
 }
 
 size_t tp_block_encoder_size(uint32_t slots)
@@ -217,6 +235,18 @@ static const uint64_t *gather(struct tp_block_encoder *encoder, const uint64_t *
     return words;
 }
 
+/* A frame for each plane of the column that ends at @end. */
+static void cut_planes(struct tp_block_encoder *encoder, const uint8_t *end,
+                       struct tp_planes planes)
+{
+    uint32_t at = (uint32_t)(end - encoder->payload);
+
+    if (planes.bytes < FRAME_LEAST || encoder->cut_count + planes.count + 1 > CUTS_MAX)
+        return;
+    for (uint32_t i = planes.count + 1; i-- > 0;)
+        encoder->cuts[encoder->cut_count++] = at - i * planes.bytes;
+}
+
 /* Returns the groups put: 0 when all columns are zero. */
 static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *out,
                           const uint64_t *slots, unsigned kind, uint32_t count,
@@ -239,7 +269,10 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
         const uint64_t *words = !differ                ? NULL
                                 : kind == TP_EVENT_ALL ? encoder->common[field->word]
                                                        : gather(encoder, slots, count, field->word);
-        tp_column_put(out, field, words, count, any, differ, encoder->values);
+        struct tp_planes planes =
+            tp_column_put(out, field, words, count, any, differ, encoder->values);
+        if ((field->word == 0 || encoder->is_packed) && !out->full)
+            cut_planes(encoder, out->at, planes);
         columns++;
     }
     if (!columns && kind != TP_EVENT_ALL) {
@@ -308,13 +341,70 @@ static void select_kind(struct tp_block_encoder *encoder, unsigned kind)
     }
 }
 
-static int put_section(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                       const uint64_t *slots, uint32_t slot_count)
+/*
+ * Whether so many allocations and frees that it is worth it. Of samples nothing is foretold: what
+ * comes between them is not recorded.
+ */
+static bool is_to_be_packed(const struct tp_block_encoder *encoder, const uint64_t *slots)
+{
+    uint32_t allocs = encoder->counts[TP_EVENT_ALLOC],
+             all = allocs + encoder->counts[TP_EVENT_FREE];
+
+    if (all < PACKED_LEAST || all < encoder->records / 8)
+        return false;
+    for (uint32_t i = 0; allocs && i < encoder->records; i++)
+        if (encoder->kinds[i] == TP_EVENT_ALLOC)
+            return !slots[(size_t)encoder->at[i] * TP_SLOT_WORDS + 7];
+    return true;
+}
+
+static bool is_allocation(unsigned kind)
+{
+    return kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE;
+}
+
+/* The common words of all records, and what is unequal among them, without what is foretold. */
+static void pack(struct tp_block_encoder *encoder, const uint64_t *slots)
+{
+    struct look *look = &encoder->look;
+
+    memset(look, 0, sizeof(*look));
+    tp_packer_begin(&encoder->packer, encoder->counts[TP_EVENT_ALLOC],
+                    encoder->counts[TP_EVENT_FREE], slots);
+    for (uint32_t i = 0; i < encoder->records; i++) {
+        const uint64_t *record = slots + (size_t)encoder->at[i] * TP_SLOT_WORDS;
+        uint64_t common[TP_SLOT_WORDS];
+        memcpy(common, record, sizeof(common));
+        if (i + AHEAD < encoder->records && is_allocation(encoder->kinds[i + AHEAD]))
+            tp_packer_expect(&encoder->packer,
+                             slots[(size_t)encoder->at[i + AHEAD] * TP_SLOT_WORDS + 4]);
+        tp_packer_put(&encoder->packer, encoder->kinds[i], common, record + TP_SLOT_WORDS);
+        for (unsigned w = 0; w < TP_SLOT_WORDS; w++) {
+            encoder->common[w][i] = common[w];
+            look->any[w] |= common[w];
+            look->differ[w] |= common[w] ^ encoder->common[w][0];
+        }
+    }
+}
+
+/* Leaves out what the section of allocations has. */
+static void leave_packed(struct look *look, unsigned kind)
+{
+    if (!is_allocation(kind))
+        return;
+    look->any[4] = 0;
+    if (kind == TP_EVENT_ALLOC) {
+        look->any[5] = 0;
+        look->any[6] &= ~TP_SLACK_MASK;
+    }
+}
+
+/* Puts the section whose records were surveyed last. */
+static int put_groups(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                      const uint64_t *slots)
 {
     struct look look;
 
-    if (survey(encoder, slots, slot_count))
-        return -TP_ECORRUPT;
     tp_wire_put_varint(out, encoder->records);
     uint8_t *group_count = out->at;
     tp_wire_put_u8(out, 0);
@@ -326,12 +416,119 @@ static int put_section(struct tp_block_encoder *encoder, struct tp_wire_out *out
             continue;
         select_kind(encoder, kind);
         look_at(&look, slots, encoder->selected, count, tp_kind_slots(kind) * TP_SLOT_WORDS);
+        if (encoder->is_packed)
+            leave_packed(&look, kind);
         groups += put_group(encoder, out, slots, kind, count, &look);
     }
     if (out->full)
         return -TP_ELIMIT;
     *group_count = (uint8_t)groups;
     return 0;
+}
+
+static uint64_t bits_of(uint64_t value)
+{
+    return 64 - (unsigned)__builtin_clzll(value | 1);
+}
+
+/* Whether addresses mostly are nearer to the one before than to the lowest of them. */
+static bool is_in_steps(const uint64_t *values, uint32_t count)
+{
+    uint64_t least = UINT64_MAX, steps = 0, offsets = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        least = values[i] < least ? values[i] : least;
+    for (uint32_t i = 1; i < count; i++) {
+        steps += bits_of(tp_wire_zigzag(values[i] - values[i - 1]));
+        offsets += bits_of(values[i] - least);
+    }
+    return steps < offsets;
+}
+
+/* A column of addresses that are not all equal, as differences. */
+static struct tp_planes put_steps(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                                  enum tp_packed column, const uint64_t *values, uint32_t count)
+{
+    const struct tp_field_info field = {
+        .column = (uint8_t)column, .bits = 64, .encoding = TP_ENCODING_PLANES_DELTA};
+    uint64_t any = 0, differ = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        any |= values[i];
+        differ |= values[i] ^ values[0];
+    }
+    return tp_column_put(out, &field, values, count, any, differ, encoder->values);
+}
+
+/* Sizes are few in most programs, then they have codes; where none is frequent that is in vain. */
+static bool is_noise(enum tp_packed column, const uint64_t *values, uint32_t count)
+{
+    uint32_t seen[256] = {0}, most = 0;
+
+    if (column == TP_PACKED_FREE_BYTES || column == TP_PACKED_ALLOC_SLACK)
+        return false;
+    if (column != TP_PACKED_ALLOC_ASKED)
+        return true;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t seen_now = ++seen[values[i] & 0xff];
+        most = seen_now > most ? seen_now : most;
+    }
+    return most < count / 64;
+}
+
+/* A column of the section of allocations. Returns false where it has no values. */
+static bool put_packed_column(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                              enum tp_packed column)
+{
+    const struct tp_packer *packer = &encoder->packer;
+    const uint64_t *values = packer->columns[column];
+    uint32_t count = packer->counts[column];
+    bool is_address = column == TP_PACKED_ALLOC_ADDRESS || column == TP_PACKED_FREE_ADDRESS;
+
+    if (!count)
+        return false;
+    tp_wire_put_varint(out, count);
+    struct tp_planes planes =
+        is_address && is_in_steps(values, count)
+            ? put_steps(encoder, out, column, values, count)
+            : tp_column_put_packed(out, (uint8_t)column, values, count,
+                                   is_noise(column, values, count), encoder->values);
+    if (!out->full)
+        cut_planes(encoder, out->at, planes);
+    return true;
+}
+
+/* The section of allocations. */
+static int put_packed(struct tp_block_encoder *encoder, struct tp_wire_out *out)
+{
+    uint8_t *column_count = out->at, columns = 0;
+
+    tp_wire_put_u8(out, 0);
+    for (unsigned column = 1; column < TP_PACKED_END; column++)
+        columns += put_packed_column(encoder, out, column);
+    if (out->full)
+        return -TP_ELIMIT;
+    *column_count = columns;
+    return 0;
+}
+
+static int put_open(struct tp_block_encoder *encoder, struct tp_wire_out *out, const uint64_t *open,
+                    uint32_t open_slots)
+{
+    encoder->is_packed = false;
+    return survey(encoder, open, open_slots) ? -TP_ECORRUPT : put_groups(encoder, out, open);
+}
+
+static int put_records(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                       const uint64_t *slots, uint32_t slot_count)
+{
+    if (survey(encoder, slots, slot_count))
+        return -TP_ECORRUPT;
+    encoder->is_packed = is_to_be_packed(encoder, slots);
+    if (encoder->is_packed)
+        pack(encoder, slots);
+    int error = put_groups(encoder, out, slots);
+    return error || !encoder->is_packed ? error : put_packed(encoder, out);
 }
 
 static uint32_t sum_lost(const struct tp_block_encoder *encoder, const uint64_t *slots)
@@ -346,12 +543,30 @@ static uint32_t sum_lost(const struct tp_block_encoder *encoder, const uint64_t 
     return (uint32_t)sum;
 }
 
+/* The payload as frames. Returns their bytes, or what zstd says is wrong. */
+static size_t compress_frames(struct tp_block_encoder *encoder, uint8_t *stored,
+                              uint32_t payload_bytes)
+{
+    size_t size = 0;
+
+    for (uint32_t i = 0, from = 0, to; i <= encoder->cut_count; i++, from = to) {
+        to = i < encoder->cut_count ? encoder->cuts[i] : payload_bytes;
+        if (to == from)
+            continue;
+        size_t frame = ZSTD_compress2(encoder->zstd, stored + size, encoder->payload_size - size,
+                                      encoder->payload + from, to - from);
+        if (ZSTD_isError(frame))
+            return frame;
+        size += frame;
+    }
+    return size;
+}
+
 /* Compresses where that helps. Returns the bytes stored. */
 static uint32_t store_payload(struct tp_block_encoder *encoder, struct tp_block_header *header)
 {
     uint8_t *stored = encoder->block + TP_BLOCK_HEADER_BYTES;
-    size_t size = ZSTD_compress2(encoder->zstd, stored, encoder->payload_size, encoder->payload,
-                                 header->payload_bytes);
+    size_t size = compress_frames(encoder, stored, header->payload_bytes);
 
     if (!ZSTD_isError(size) && size < header->payload_bytes) {
         header->flags |= TP_BLOCK_ZSTD;
@@ -378,11 +593,14 @@ int tp_block_encode(struct tp_block_encoder *encoder, uint32_t track, uint32_t u
 
     if (slot_count > encoder->slots_max || open_slots > TP_BLOCK_OPEN_MAX)
         return -TP_ELIMIT;
-    int error = put_section(encoder, &out, open, open_slots);
+    encoder->cut_count = 0;
+    int error = put_open(encoder, &out, open, open_slots);
     if (!error)
-        error = put_section(encoder, &out, slots, slot_count);
+        error = put_records(encoder, &out, slots, slot_count);
     if (error)
         return error;
+    if (encoder->is_packed)
+        header.flags |= TP_BLOCK_ALLOCATIONS;
     header.first_ticks =
         slot_count ? tp_ticks_unwrap(tp_slot_ticks(slots), near_ticks) : near_ticks;
     header.last_ticks = header.first_ticks + (uint64_t)encoder->latest;

@@ -146,6 +146,47 @@ static const char *get_differences(struct tp_wire_in *data, uint64_t *values, ui
     return NULL;
 }
 
+/* The @low lowest bits of each value, side by side at @p. */
+static void join_low_bits(const uint8_t *p, uint64_t *values, uint32_t count, unsigned low)
+{
+    uint64_t bits = 0, mask = (UINT64_C(1) << low) - 1;
+    unsigned left = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        for (; left < low; left += 8)
+            bits |= (uint64_t)*p++ << left;
+        values[i] |= bits & mask;
+        bits >>= low;
+        left -= low;
+    }
+}
+
+static const char *get_packed(struct tp_wire_in *data, uint64_t *values, uint32_t count)
+{
+    uint64_t least;
+    uint8_t shift, low;
+    const uint8_t *p;
+
+    if (!tp_wire_get_u8(data, &shift) || shift > 63)
+        return "shift";
+    if (!tp_wire_get_varint(data, &least))
+        return "least value";
+    if (!tp_wire_get_u8(data, &low) || low > 16 ||
+        !tp_wire_get_bytes(data, ((size_t)count * low + 7) / 8, &p))
+        return "low bits";
+    const char *wrong = get_planes(data, values, count);
+    if (wrong)
+        return wrong;
+    if (!shift_left(values, count, low))
+        return "bits beyond 64";
+    join_low_bits(p, values, count, low);
+    if (!shift_left(values, count, shift))
+        return "bits beyond 64";
+    for (uint32_t i = 0; i < count; i++)
+        values[i] += least;
+    return NULL;
+}
+
 static const char *get_runs(struct tp_wire_in *data, uint64_t *values, uint32_t count)
 {
     for (uint32_t i = 0; i < count;) {
@@ -197,6 +238,8 @@ static const char *get_values(struct tp_wire_in *data, unsigned encoding, uint64
         return get_differences(data, values, count, false);
     case TP_ENCODING_PLANES_DELTA:
         return get_differences(data, values, count, true);
+    case TP_ENCODING_PACKED:
+        return get_packed(data, values, count);
     case TP_ENCODING_RUNS:
         return get_runs(data, values, count);
     case TP_ENCODING_RAW:

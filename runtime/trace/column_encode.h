@@ -7,6 +7,11 @@
 #include "event/event.h"
 #include "trace/wire.h"
 
+/* The planes at a column's end, the last of them up to its last byte. */
+struct tp_planes {
+    uint32_t count, bytes; /* bytes of each */
+};
+
 /**
  * tp_column_put - id, encoding, size and data of a column
  * @words:  of each record the word that holds the field; @count of them, at least 1
@@ -15,10 +20,23 @@
  * @values: room for @count values
  *
  * Takes the table's encoding, const for equal values, raw bytes for runs that are short.
+ * Return: its planes; none where the encoding has none.
  */
-void tp_column_put(struct tp_wire_out *out, const struct tp_field_info *field,
-                   const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
-                   uint64_t *values);
+struct tp_planes tp_column_put(struct tp_wire_out *out, const struct tp_field_info *field,
+                               const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
+                               uint64_t *values);
+
+/**
+ * tp_column_put_packed - a column of the section of allocations
+ * @values:   @count of them, at least 1
+ * @is_noise: their low bits are random, and so are put side by side as they are
+ * @scratch:  room for @count values
+ *
+ * Return: as tp_column_put.
+ */
+struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
+                                      const uint64_t *values, uint32_t count, bool is_noise,
+                                      uint64_t *scratch);
 
 /** tp_column_worst - the most bytes that tp_column_put needs for a value of the field; beside it 64
  * for the column */

@@ -56,6 +56,8 @@ struct tp_summary_sums {
     uint64_t least, most;                             /* ticks of one */
     uint64_t first_start, first_end;                  /* of the earliest one */
     bool has_parent;                                  /* that one */
+    uint64_t work_ticks, own_work_ticks; /* of devices, for calls in ranges of the row or below; in
+                                            none below. In the clock of the device's records. */
 };
 
 struct tp_summary_bucket {
@@ -110,6 +112,34 @@ struct tp_summary_half {
     uint32_t track;
 };
 
+/* Which ranges have called CUDA: one of those that are open, or ranges of one row that ended, all
+ * below the same other ones. */
+enum tp_summary_place {
+    TP_SUMMARY_ENDED,
+    TP_SUMMARY_OPEN,
+    TP_SUMMARY_HELD, /* the only child of an open one */
+    TP_SUMMARY_PLACE_END,
+};
+
+struct tp_summary_path {
+    enum tp_summary_place of;
+    uint32_t parent, row;            /* of ended ones: a path before, 0 none; from 1 */
+    uint32_t track, frame;           /* of the others: indices; of the track's frames */
+    uint64_t own_ticks, below_ticks; /* work of devices that is in no row's sums so far */
+};
+
+/* A call whose work may not be counted yet. */
+struct tp_summary_call {
+    uint32_t id, path; /* 0: in no range */
+    bool saw_work;
+};
+
+/* Work whose call is not counted. */
+struct tp_summary_waiting {
+    uint32_t id;
+    uint64_t count, ticks;
+};
+
 /* The last one of all in list order: by start, and of those that start together the shortest. */
 struct tp_summary_last {
     uint32_t row;        /* + 1; 0 there is none */
@@ -148,6 +178,18 @@ void tp_summary_put_track(struct tp_wire_out *out, const struct tp_summary_track
 void tp_summary_put_frame(struct tp_wire_out *out, const struct tp_summary_frame *frame);
 void tp_summary_put_half(struct tp_wire_out *out, const struct tp_summary_half *half);
 
+/*
+ * Then the number of rows that are credited with work, each of them; the number of paths, each one;
+ * of calls, each one; of works, each one; work that was given up, and its ticks. Ids are put as the
+ * difference to the one before, modulo 2^32.
+ */
+void tp_summary_put_credit(struct tp_wire_out *out, uint32_t row,
+                           const struct tp_summary_sums *sums);
+void tp_summary_put_path(struct tp_wire_out *out, const struct tp_summary_path *path);
+void tp_summary_put_call(struct tp_wire_out *out, uint32_t ascent, uint32_t path, bool saw_work);
+void tp_summary_put_waiting(struct tp_wire_out *out, uint32_t ascent, uint64_t count,
+                            uint64_t ticks);
+
 #define TP_SUMMARY_HEAD_BYTES (TP_FILE_HEADER_BYTES + TP_BLOCK_HEADER_BYTES)
 
 /**
@@ -167,7 +209,13 @@ struct tp_summary {
     struct tp_summary_frame *frames;
     struct tp_summary_half *halves;
     struct tp_summary_bucket *buckets;
+    bool has_credits; /* false: by a writer that credited nobody with the work of devices */
+    struct tp_summary_path *paths;
+    struct tp_summary_call *calls;
+    struct tp_summary_waiting *works;
+    uint64_t without_launch, without_launch_ticks;
     uint32_t row_count, track_count, frame_count, half_count, bucket_count;
+    uint32_t path_count, call_count, work_count;
 };
 
 /**

@@ -304,6 +304,100 @@ static int get_halves(struct source *s, struct tp_summary *summary)
     return 0;
 }
 
+/* ---- who is credited with the work of devices ---- */
+
+static void get_credits(struct source *s, struct tp_summary *summary)
+{
+    for (uint32_t count = get_count(s, 3); count && !s->wrong; count--) {
+        uint32_t row = get_u32(s);
+        uint64_t all = get(s), own = get(s);
+        if (!s->wrong && (!row || row > summary->row_count || own > all)) {
+            fail(s, "a row that is credited and is none");
+            return;
+        }
+        if (s->wrong)
+            return;
+        summary->rows[row - 1].sums.work_ticks = all;
+        summary->rows[row - 1].sums.own_work_ticks = own;
+    }
+}
+
+static void get_path(struct source *s, const struct tp_summary *summary,
+                     struct tp_summary_path *path)
+{
+    path->of = get_byte(s);
+    if (path->of == TP_SUMMARY_ENDED) {
+        path->parent = get_u32(s);
+        path->row = get_u32(s);
+        if (path->parent > summary->path_count || !path->row || path->row > summary->row_count)
+            fail(s, "a path below one that is not there, or of no row");
+        return;
+    }
+    path->track = get_u32(s);
+    path->frame = get_u32(s);
+    path->own_ticks = get(s);
+    path->below_ticks = get(s);
+    if (path->of >= TP_SUMMARY_PLACE_END || path->track >= summary->track_count) {
+        fail(s, "a path of no track");
+        return;
+    }
+    const struct tp_summary_track *track = &summary->tracks[path->track];
+    if (path->frame >= track->frame_count ||
+        (path->of == TP_SUMMARY_HELD &&
+         !summary->frames[track->first_frame + path->frame].has_held))
+        fail(s, "a path of a range that is not open");
+}
+
+static void get_call(struct source *s, const struct tp_summary *summary, uint32_t before,
+                     struct tp_summary_call *call)
+{
+    call->id = before + get_u32(s);
+    uint64_t path = get(s);
+    call->saw_work = path & 1;
+    if (path >> 1 > summary->path_count)
+        fail(s, "a call in a path that is not there");
+    call->path = (uint32_t)(path >> 1);
+}
+
+static void *get_room(struct source *s, size_t least, size_t size, uint32_t *ret_count)
+{
+    *ret_count = get_count(s, least);
+    return calloc((size_t)*ret_count + 1, size);
+}
+
+static int get_launches(struct source *s, struct tp_summary *summary)
+{
+    uint32_t count, before = 0;
+
+    summary->has_credits = true;
+    get_credits(s, summary);
+    summary->paths = get_room(s, 3, sizeof(*summary->paths), &count);
+    if (!summary->paths)
+        return -ENOMEM;
+    for (; summary->path_count < count && !s->wrong; summary->path_count++)
+        get_path(s, summary, &summary->paths[summary->path_count]);
+    summary->calls = get_room(s, 2, sizeof(*summary->calls), &count);
+    if (!summary->calls)
+        return -ENOMEM;
+    for (; summary->call_count < count && !s->wrong; summary->call_count++) {
+        get_call(s, summary, before, &summary->calls[summary->call_count]);
+        before = summary->calls[summary->call_count].id;
+    }
+    summary->works = get_room(s, 3, sizeof(*summary->works), &count);
+    if (!summary->works)
+        return -ENOMEM;
+    before = 0;
+    for (; summary->work_count < count && !s->wrong; summary->work_count++) {
+        struct tp_summary_waiting *work = &summary->works[summary->work_count];
+        work->id = before += get_u32(s);
+        work->count = get(s);
+        work->ticks = get(s);
+    }
+    summary->without_launch = get(s);
+    summary->without_launch_ticks = get(s);
+    return 0;
+}
+
 /* ---- the file ---- */
 
 static int get_all(struct tp_summary *summary, const uint8_t *payload, size_t size,
@@ -317,6 +411,8 @@ static int get_all(struct tp_summary *summary, const uint8_t *payload, size_t si
         error = get_tracks(&s, summary);
     if (!error)
         error = get_halves(&s, summary);
+    if (!error && !s.wrong && tp_wire_left(&s.in)) /* a summary of an earlier writer ends here */
+        error = get_launches(&s, summary);
     if (error)
         return tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "no memory for a running summary");
     if (tp_wire_left(&s.in))
@@ -384,5 +480,8 @@ void tp_summary_free(struct tp_summary *summary)
     free(summary->frames);
     free(summary->halves);
     free(summary->buckets);
+    free(summary->paths);
+    free(summary->calls);
+    free(summary->works);
     *summary = (struct tp_summary){0};
 }

@@ -122,6 +122,42 @@ void tp_summary_put_half(struct tp_wire_out *out, const struct tp_summary_half *
     tp_wire_put_varint(out, half->track);
 }
 
+void tp_summary_put_credit(struct tp_wire_out *out, uint32_t row,
+                           const struct tp_summary_sums *sums)
+{
+    tp_wire_put_varint(out, row);
+    tp_wire_put_varint(out, sums->work_ticks);
+    tp_wire_put_varint(out, sums->own_work_ticks);
+}
+
+void tp_summary_put_path(struct tp_wire_out *out, const struct tp_summary_path *path)
+{
+    tp_wire_put_u8(out, (uint8_t)path->of);
+    if (path->of == TP_SUMMARY_ENDED) {
+        tp_wire_put_varint(out, path->parent);
+        tp_wire_put_varint(out, path->row);
+        return;
+    }
+    tp_wire_put_varint(out, path->track);
+    tp_wire_put_varint(out, path->frame);
+    tp_wire_put_varint(out, path->own_ticks);
+    tp_wire_put_varint(out, path->below_ticks);
+}
+
+void tp_summary_put_call(struct tp_wire_out *out, uint32_t ascent, uint32_t path, bool saw_work)
+{
+    tp_wire_put_varint(out, ascent);
+    tp_wire_put_varint(out, (uint64_t)path << 1 | saw_work);
+}
+
+void tp_summary_put_waiting(struct tp_wire_out *out, uint32_t ascent, uint64_t count,
+                            uint64_t ticks)
+{
+    tp_wire_put_varint(out, ascent);
+    tp_wire_put_varint(out, count);
+    tp_wire_put_varint(out, ticks);
+}
+
 size_t tp_summary_seal(uint8_t *bytes, size_t size, const uint8_t uuid[16],
                        const struct tp_summary_totals *totals)
 {

@@ -4,6 +4,9 @@
  * one thread that repeats a step of nested operators of about 200 names: a dozen kinds of layers,
  * some many times in a row, with times jittered at 2.5 ticks a nanosecond, shapes, autograd
  * sequence numbers and the counters of a host allocator. The seed is fixed.
+ *
+ * Then the same of a stream of allocations: a random one of 4,096 live blocks of 16 to 4,096 bytes
+ * is replaced, by the block of its size that was freed last or by a new one.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -19,6 +22,8 @@
 #define STEPS 100
 #define PASSES 7
 #define DEPTH_MAX 7
+#define PAIRS 300000
+#define LIVE 4096
 
 /* One operator of the step as it always is. */
 struct op {
@@ -151,6 +156,57 @@ static void run_step(struct stream *stream)
         end(stream, open[--depth]);
 }
 
+/* Blocks by size, in units of 16 bytes. */
+struct heap {
+    struct {
+        uint64_t address, bytes;
+    } live[LIVE];
+    uint64_t freed[257][LIVE];
+    uint32_t freed_count[257];
+    uint64_t top;
+};
+
+static uint64_t *put_allocation(struct stream *stream, unsigned kind, double ns)
+{
+    static const struct op op;
+    uint64_t *slot = stream->slots + (size_t)stream->used * TP_SLOT_WORDS;
+
+    stream->ns += jitter(&stream->random, ns);
+    put(stream, kind, &op);
+    return slot;
+}
+
+static void replace_block(struct stream *stream, struct heap *heap)
+{
+    unsigned at = (unsigned)random_below(&stream->random, LIVE);
+    uint64_t asked = UINT64_C(16) << random_below(&stream->random, 8);
+    asked += random_below(&stream->random, asked);
+    uint64_t bytes = ((asked + 23) & ~UINT64_C(15)) - 8, unit = heap->live[at].bytes / 16;
+    uint64_t *slot;
+
+    if (heap->live[at].address) {
+        stream->freed += heap->live[at].bytes;
+        slot = put_allocation(stream, TP_EVENT_FREE, 50);
+        slot[4] = heap->live[at].address;
+        heap->freed[unit][heap->freed_count[unit]++] = heap->live[at].address;
+    }
+    unit = bytes / 16;
+    heap->live[at].bytes = bytes;
+    if (heap->freed_count[unit]) {
+        heap->live[at].address = heap->freed[unit][--heap->freed_count[unit]];
+    } else {
+        heap->live[at].address = heap->top;
+        heap->top += bytes + 8;
+    }
+    stream->calls++;
+    stream->allocated += bytes;
+    slot = put_allocation(stream, TP_EVENT_ALLOC, 150);
+    slot[4] = heap->live[at].address;
+    slot[5] = bytes;
+    slot[6] = bytes - asked;
+    stream->operators++;
+}
+
 static double now_ns(void)
 {
     struct timespec time;
@@ -201,7 +257,7 @@ static int run(const struct stream *stream, uint32_t room, struct tp_block_encod
 }
 
 /* The best of some passes. */
-static int measure(const struct stream *stream, uint32_t room)
+static int measure(const struct stream *stream, const char *what, uint32_t room)
 {
     size_t size = tp_block_encoder_size(room);
     void *workspace = NULL;
@@ -220,31 +276,49 @@ static int measure(const struct stream *stream, uint32_t room)
         best.bytes = result.bytes;
         best.plain_bytes = result.plain_bytes;
     }
-    printf("%6u slots a block: %.2f bytes an operator (%.1f before zstd), %.1f ns a record to "
+    printf("%6u slots a block: %.2f bytes %s (%.1f before zstd), %.1f ns a record to "
            "encode, %.1f to "
            "decode, workspace %zu KiB\n",
-           room, best.bytes / operators, best.plain_bytes / operators, best.encode_ns / records,
-           best.decode_ns / records, size >> 10);
+           room, best.bytes / operators, what, best.plain_bytes / operators,
+           best.encode_ns / records, best.decode_ns / records, size >> 10);
     tp_block_decoder_destroy(decoder);
     free(workspace);
     return 0;
 }
 
+static int measure_rooms(const struct stream *stream, const char *what)
+{
+    int failed = 0;
+
+    for (uint32_t room = 2048; room <= TP_BLOCK_SLOTS_MAX; room *= 2)
+        failed |= measure(stream, what, room);
+    return failed;
+}
+
 int main(void)
 {
     struct stream stream = {.random = {20240607}, .room = STEPS * STEP_OPS * 3};
-    int failed = 0;
+    struct stream pairs = {.random = {20240607}, .room = PAIRS * 4};
+    struct heap *heap = calloc(1, sizeof(*heap));
 
     stream.slots = calloc(stream.room, TP_SLOT_BYTES);
-    if (!stream.slots)
+    pairs.slots = calloc(pairs.room, TP_SLOT_BYTES);
+    if (!stream.slots || !pairs.slots || !heap)
         return 1;
     make_step(&stream);
     for (unsigned i = 0; i < STEPS; i++)
         run_step(&stream);
     printf("training stream: %llu operators, %llu records, %u slots\n",
            (unsigned long long)stream.operators, (unsigned long long)stream.records, stream.used);
-    for (uint32_t room = 2048; room <= TP_BLOCK_SLOTS_MAX; room *= 2)
-        failed |= measure(&stream, room);
+    int failed = measure_rooms(&stream, "an operator");
+    heap->top = UINT64_C(0x55d0c0de0010);
+    for (unsigned i = 0; i < PAIRS; i++)
+        replace_block(&pairs, heap);
+    printf("allocations: %llu, %llu records, %u slots\n", (unsigned long long)pairs.operators,
+           (unsigned long long)pairs.records, pairs.used);
+    failed |= measure_rooms(&pairs, "an allocation and its free");
     free(stream.slots);
+    free(pairs.slots);
+    free(heap);
     return failed;
 }

@@ -6,6 +6,7 @@
  * library adds, and with reading the time stamp counter. The lowest tenth of the chunks counts.
  *
  *     bench_malloc [THREADS [MILLIONS-OF-PAIRS [FRAMES]]]
+ *     bench_malloc pairs MILLIONS      nothing but such pairs, in one thread
  *
  * FRAMES functions more are on the stack below the loop.
  */
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <x86intrin.h>
 
@@ -137,8 +139,21 @@ static void *work(void *argument)
     return NULL;
 }
 
+static int only_pairs(double millions)
+{
+    struct blocks *blocks = &workers[0].seen;
+
+    blocks->random = UINT64_C(88172645463325252);
+    for (double left = millions * 1e6; left >= 1; left--)
+        replace(blocks, malloc, free);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && !strcmp(argv[1], "pairs"))
+        return only_pairs(atof(argv[2]));
+
     int threads = argc > 1 ? atoi(argv[1]) : 1;
     double millions = argc > 2 ? atof(argv[2]) : 2, pair_ns = 0, bare_ns = 0, clock_ns = 0;
 

@@ -165,18 +165,22 @@ static void set_times(struct maker *maker, struct track *track, uint64_t *slots,
     }
 }
 
-static void add_block(struct maker *maker, struct track *track, enum record_style style,
-                      unsigned flags)
+enum { OF_ALLOCATIONS = RECORDS_STYLE_END, OF_WILD_ALLOCATIONS };
+
+static void add_block(struct maker *maker, struct track *track, unsigned style, unsigned flags)
 {
     static uint64_t open[64 * TP_SLOT_WORDS];
     const void *bytes;
     size_t size;
     struct tp_block_header header;
-    uint32_t open_count =
-        records_mix(&maker->random, open, 12, records_kinds(TP_ROLE_BEGIN), style);
+    uint32_t open_count = records_mix(&maker->random, open, 12, records_kinds(TP_ROLE_BEGIN),
+                                      style % RECORDS_STYLE_END);
 
-    maker->last_count = records_mix(&maker->random, maker->last, maker->slots_max,
-                                    records_kinds(TP_ROLE_NONE), style);
+    maker->last_count = style < RECORDS_STYLE_END
+                            ? records_mix(&maker->random, maker->last, maker->slots_max,
+                                          records_kinds(TP_ROLE_NONE), style)
+                            : records_heap(&maker->random, maker->last, maker->slots_max,
+                                           style == OF_ALLOCATIONS ? 0 : 30);
     set_times(maker, track, open, open_count);
     set_times(maker, track, maker->last, maker->last_count);
     if (tp_block_encode(maker->encoder, track->id, tp_wire_load_u32(uuid), track->next_slot,
@@ -197,6 +201,8 @@ static void write_segments(struct maker *maker)
     begin_segment(maker, 1);
     for (unsigned style = 0; style < RECORDS_STYLE_END; style++)
         add_block(maker, &maker->tracks[style % 2], style, 0);
+    add_block(maker, &maker->tracks[0], OF_ALLOCATIONS, 0);
+    add_block(maker, &maker->tracks[1], OF_WILD_ALLOCATIONS, 0);
     end_segment(maker, true);
     begin_segment(maker, 2);
     add_block(maker, &maker->tracks[1], RECORDS_SMALL, TP_BLOCK_RECOVERED);

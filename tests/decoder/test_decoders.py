@@ -78,7 +78,7 @@ def main():
         return 0
     list_recording, make_recording, *seeds = sys.argv[1:]
     seeds = seeds or ["1", "2", str(int(time.time()))]
-    cases = [(seed, slots) for seed in seeds for slots in (4, 40, 700)]
+    cases = [(seed, slots) for seed in seeds for slots in (4, 40, 700, 4096)]
     print("1..%d" % len(cases))
     failed = 0
     for number, (seed, slots) in enumerate(cases, 1):

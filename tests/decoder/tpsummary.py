@@ -18,7 +18,13 @@ Row = collections.namedtuple(
 Track = collections.namedtuple("Track", "track next_slot ticks words device_bytes skipped frames")
 Frame = collections.namedtuple("Frame", "record start device_start kids held")
 Half = collections.namedtuple("Half", "record ticks track")
-Summary = collections.namedtuple("Summary", "first_segment totals kinds last rows tracks halves")
+Path = collections.namedtuple("Path", "of parent row track frame own_ticks below_ticks")
+Summary = collections.namedtuple(
+    "Summary",
+    """first_segment totals kinds last rows tracks halves
+                                     credits paths calls works without_launch""",
+)
+ENDED, OPEN, HELD = range(3)
 
 
 class Payload(Bytes):
@@ -75,6 +81,56 @@ class Payload(Bytes):
     def half(self):
         return Half(self.record(), self.varint(), self.varint())
 
+    def path(self):
+        of = self.u8()
+        if of == ENDED:
+            return Path(of, self.varint(), self.varint(), None, None, 0, 0)
+        if of > HELD:
+            raise Damage("path")
+        return Path(of, None, None, *(self.varint() for _ in range(4)))
+
+    def by_ids(self, read):
+        """Of each id, which is told as the difference to the one before."""
+        found, id_ = {}, 0
+        for _ in range(self.varint()):
+            id_ = (id_ + self.varint()) % 2**32
+            if id_ in found:
+                raise Damage("id")
+            found[id_] = read()
+        return found
+
+    def call(self):
+        value = self.varint()
+        return value >> 1, bool(value & 1)
+
+    def launches(self):
+        """(total, own) by row, paths, (path, saw_work) by id, (works, ticks) by id, given up."""
+        credits_ = {}
+        for _ in range(self.varint()):
+            row = self.varint()
+            credits_[row] = self.varint(), self.varint()
+        paths = self.many_of(self.path)
+        calls = self.by_ids(self.call)
+        works = self.by_ids(lambda: (self.varint(), self.varint()))
+        return credits_, paths, calls, works, (self.varint(), self.varint())
+
+
+def check_launches(summary):
+    """Paths come behind those above them, and are of what is there."""
+    for row, (total, own) in summary.credits.items():
+        if not 1 <= row <= len(summary.rows) or own > total:
+            raise Damage("credit")
+    for number, path in enumerate(summary.paths):
+        if path.of == ENDED:
+            if path.parent > number or not 1 <= path.row <= len(summary.rows):
+                raise Damage("path")
+            continue
+        frame = summary.tracks[path.track].frames[path.frame]
+        if path.of == HELD and not frame.held:
+            raise Damage("path of no child")
+    if any(path > len(summary.paths) for path, _ in summary.calls.values()):
+        raise Damage("call")
+
 
 def read(path, slots):
     """slots: how many a record has, by kind."""
@@ -94,6 +150,9 @@ def read(path, slots):
     kinds = dict((payload.u8(), payload.varint()) for _ in range(payload.varint()))
     last = payload.varint(), payload.varint(), payload.varint(), payload.flag()
     lists = [payload.many_of(read) for read in (payload.row, payload.track, payload.half)]
+    launches = payload.launches() if payload.at < len(stored) else ({}, [], {}, {}, (0, 0))
     if payload.at != len(stored):
         raise Damage("bytes left over")
-    return Summary(first_segment, totals, kinds, last, *lists)
+    summary = Summary(first_segment, totals, kinds, last, *lists, *launches)
+    check_launches(summary)
+    return summary

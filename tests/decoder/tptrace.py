@@ -83,6 +83,11 @@ def column_values(encoding, data, count):
     elif encoding == 4:
         width = data.u8()
         values = [int.from_bytes(data.take(width), "little") for _ in range(count)]
+    elif encoding == 8:
+        shift, least, low = data.u8(), data.varint(), data.u8()
+        bits = int.from_bytes(data.take((count * low + 7) // 8), "little")
+        values = [least + ((high << low | bits >> i * low & (1 << low) - 1) << shift) & MASK64
+                  for i, high in enumerate(data.many(count, True))]
     else:
         raise Damage("encoding %d" % encoding)
     if data.at != len(data.data) or len(values) != count:
@@ -110,7 +115,92 @@ def group_values(kind, columns, count):
             row[column.name] = value
     return rows
 
-def read_section(payload, kinds, ticks):
+class Heap:
+    """What the section of allocations leaves to be found out."""
+    def __init__(self, payload):
+        self.columns, self.allocated, self.freed, self.seats, self.empty = {}, [], [], [], []
+        self.pools, self.next, self.behind = collections.defaultdict(list), {}, 0
+        for _ in range(payload.u8()):
+            count, ident, encoding, size = (payload.varint(), payload.u8(), payload.u8(),
+                                            payload.varint())
+            data = Bytes(payload.take(size))
+            if ident in self.columns or not count:
+                raise Damage("column twice or empty")
+            if ident in range(1, 12):
+                self.columns[ident] = column_values(encoding, data, count)[::-1]
+
+    def get(self, ident):
+        if not self.columns.get(ident):
+            raise Damage("column %d of allocations is short" % ident)
+        return self.columns[ident].pop()
+
+    def reused(self, place, size):
+        older = self.pools[size]
+        back = self.get(7) if place == 1 else place - 3
+        numbers = range(len(self.freed)) if place == 1 else older
+        if not 1 <= back <= len(numbers):
+            raise Damage("place of an allocation")
+        number = numbers[-back]
+        address, bytes_then = self.freed[number]
+        if number not in self.pools[bytes_then]:
+            raise Damage("freed block taken twice")
+        self.pools[bytes_then].remove(number)
+        return address
+
+    def alloc(self):
+        place, asked, zigzag = self.get(3), self.get(9), self.get(11)
+        usual = 24 - asked if asked <= 24 else 15 - (asked + 7 & 15)
+        slack = (zigzag >> 1 ^ -(zigzag & 1)) + usual & 2**48 - 1
+        size = asked + slack & MASK64
+        if place >= 20 or zigzag >> 48:
+            raise Damage("place or slack of an allocation")
+        if place in (0, 2, 3):
+            address = self.get(5) if not place else self.behind if place == 2 else (
+                self.next.get(size, 0))
+            self.next[size], self.behind = address + size & MASK64, address + size + 8 & MASK64
+        else:
+            address = self.reused(place, size)
+        seat = self.empty.pop() if self.empty else len(self.seats)
+        self.seats[seat:seat + 1] = [len(self.allocated)]
+        self.allocated.append((address, size, seat))
+        return {"address": address, "bytes": size, "slack": slack}
+
+    def free(self):
+        place = self.get(4)
+        if place:
+            seat = self.get(8) if place == 255 else 0
+            if place > 255 or seat >= len(self.seats) or (
+                    place < 255 and place > len(self.allocated)):
+                raise Damage("place of a free")
+            address, size, seat = self.allocated[self.seats[seat] if place == 255 else -place]
+            self.empty.append(seat)
+        else:
+            address, size = self.get(6), self.get(10)
+        self.pools[size].append(len(self.freed))
+        self.freed.append((address, size))
+        return {"address": address, "bytes": size}
+
+def restore_allocations(rows, heap):
+    """Puts back what was taken off the rows."""
+    ticks = calls = allocated = freed = 0
+    for row in rows:
+        if row["kind"] in (30, 31):
+            is_alloc = row["kind"] == 30
+            if row["address"] or is_alloc and (row["bytes"] or row["slack"]):
+                raise Damage("address or size twice")
+            ticks += heap.get(1 if is_alloc else 2)
+            found = heap.alloc() if is_alloc else heap.free()
+            calls, allocated = calls + is_alloc, allocated + is_alloc * found["bytes"]
+            freed += (not is_alloc) * found["bytes"]
+            row.update((key, found[key]) for key in found if key in row)
+        row["ticks"] = row["ticks"] + ticks & 2**56 - 1
+        row["alloc_calls"] = row["alloc_calls"] + calls & 2**32 - 1
+        row["allocated_bytes"] = row["allocated_bytes"] + allocated & MASK64
+        row["freed_bytes"] = row["freed_bytes"] + freed & MASK64
+    if any(heap.columns.values()):
+        raise Damage("allocations left over")
+
+def read_section(payload, kinds, ticks, with_allocations=False):
     """The records of known kinds, how many others, and the slots of the known ones."""
     count, groups = payload.varint(), payload.varint()
     number, group_count, columns = read_group(payload)
@@ -129,6 +219,8 @@ def read_section(payload, kinds, ticks):
             raise Damage("records of a group")
         for row, more in zip(mine, group_values(kinds[number], columns, len(mine))):
             row.update(more)
+    if with_allocations:
+        restore_allocations(rows, Heap(payload))
     records = []
     for row in rows:
         kind, ticks = kinds.get(row.pop("kind") or None), unwrap(row.pop("ticks"), ticks)
@@ -149,7 +241,7 @@ def end_of(at, block):
 
 def read_block(data, at, block, kinds):
     stored = data[at + block.header_size:end_of(at, block)]
-    if xxh3(stored) & 0xffffffff != block.checksum or block.flags > 3:
+    if xxh3(stored) & 0xffffffff != block.checksum or block.flags > 7:
         raise Damage("block at byte %d: checksum or flags" % at)
     if block.flags & 1:
         room = ctypes.create_string_buffer(max(block.size, 1))
@@ -158,7 +250,7 @@ def read_block(data, at, block, kinds):
         stored = room.raw[:block.size]
     payload = Bytes(stored)
     open_records, open_unknown, _ = read_section(payload, kinds, block.first_ticks)
-    records, unknown, slots = read_section(payload, kinds, block.first_ticks)
+    records, unknown, slots = read_section(payload, kinds, block.first_ticks, block.flags & 4)
     fits = slots + unknown <= block.slots if unknown else slots == block.slots
     if payload.at != len(stored) or not fits:
         raise Damage("block at byte %d: slots" % at)

@@ -11,9 +11,13 @@ import platform
 import random
 import signal
 import subprocess
+import sys
 import time
 
 import tap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../decoder"))
+import tptrace  # noqa: E402
 
 WORKLOADS = os.environ["WORKLOADS"]
 ALLOCS = os.path.join(WORKLOADS, "allocs")
@@ -146,6 +150,48 @@ def depth_is_obeyed():
             assert found <= deepest and (deepest > 3 or found == deepest), (depth, found)
 
 
+def times_are_in_order():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", "3000"], TPAGENT_ALLOC="all")
+        process = tptrace.Process(tap.process_folders(out)[0])
+        before, coarse, seen = {}, 0, 0
+        for track, one in process.records():
+            assert one.ticks >= before.get(track, 0), (track, one)
+            before[track] = one.ticks
+            if one.kind.name in ("alloc", "free"):
+                seen += 1
+                coarse += one.ticks % 8 == 0
+        clock = next(line["clock"] for line in process.meta if line["t"] == "start")
+        assert seen > 5000, seen
+        tap.equal(coarse == seen, clock == "tsc", f"{coarse} of {seen} in eight ticks of {clock}")
+
+
+def one_thread_loses_nothing():
+    """It writes its ring out itself, with stacks and without."""
+    for depth in ("0", "4"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "200000"], TPAGENT_ALLOC="all", TPAGENT_STACKS=depth)
+            work = row(memory(out), "work")
+            tap.equal(work["allocations"], 400000, f"allocations, {depth} frames")
+            tap.equal(work["live_blocks"], 200000, f"blocks at the end, {depth} frames")
+
+
+def more_stacks_than_there_is_room_for():
+    """Those that are met once are shortened, and ranges keep their names."""
+    count = 1100000
+    with tap.folder() as out:
+        record(out, [ALLOCS, "stacks", str(count)], TPAGENT_ALLOC="all", TPAGENT_STACKS="28")
+        report = memory(out, "--sort-by", "allocations", "--row-limit", "100", status=3)
+    tap.equal(report["total"]["allocations"], count + 3, "allocations")
+    tap.equal(row(report, "late")["allocations"], 3, "allocations in the range that began last")
+    shortened = [s for s in report["stacks"] if s["stack"][-1] == "(no room for more frames)"]
+    print(f"# {count} stacks, {sum(s['allocations'] for s in shortened)} of them shortened")
+    assert shortened and all(len(s["stack"]) == 5 for s in shortened), shortened
+    whole = [s for s in report["stacks"] if s["stack"][23:25] == ["turn_left", "stacks"]]
+    tap.equal(len(shortened) + len(whole), 100, "stacks of either kind")
+    tap.equal([s["allocations"] for s in whole[:2]], [2, 1], "allocations of what is met again")
+
+
 def frees_of_other_threads_are_joined():
     with tap.folder() as out:
         record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
@@ -157,6 +203,38 @@ def frees_of_other_threads_are_joined():
             "blocks",
         )
         tap.equal(report["unseen_frees"], 0, "frees not seen")
+
+
+def blocks_from_before_are_apart():
+    """Freed in the window, allocated before it: in no sum, but counted."""
+    with tap.folder() as out:
+        record(out, [ALLOCS, "before", "300"], TPAGENT_ALLOC="all", TPAGENT_CAPTURE="range:late")
+        report = memory(out)
+        late = row(report, "late")
+        tap.equal(report["unknown_frees"], 300, "frees of blocks from before")
+        tap.equal((late["allocations"], late["frees"]), (600, 300), "in the window")
+        tap.equal(report["total"]["live_blocks"], 300, "live at the end")
+        tap.equal(counter(report, "late", "net_bytes"), 0, "exact counters know of both")
+
+
+def threads_and_time_are_told():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
+        report = memory(out)
+        pid, _ = os.path.basename(tap.process_folders(out)[0]).split("-")
+        rows = {t["thread"]: t["allocations"] for t in report["threads"]}
+        tap.equal(list(rows), [f"allocs ({pid}/{pid})"], "threads that allocate")
+        tap.equal(sum(rows.values()), report["total"]["allocations"], "all that they allocate")
+        tap.equal(len(report["thread_counters"]), 2, "threads that are counted")
+        curve = report["curve"]["most_live_bytes"]
+        tap.equal(max(curve), report["peak_bytes"], "the highest point")
+        at = report["peak_ns"] // report["curve"]["width_ns"]
+        tap.equal(curve.index(max(curve)), at, "where it is")
+        text = subprocess.run(
+            [tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True
+        ).stdout.decode()
+        assert "By thread\n" in text and "Live over time, the most in each stretch\n" in text, text
+        assert "#" * 40 + "\n" in text, text
 
 
 def child_is_a_process_of_its_own():
@@ -235,6 +313,24 @@ def counters_alone_say_so():
         assert b"no single allocations" in done.stdout, done.stdout
 
 
+def selections_that_leave_nothing_say_so():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "fork", "50"], TPAGENT_ALLOC="all")
+        (pid, *_), _ = [os.path.basename(p).split("-") for p in tap.process_folders(out)]
+        for options, is_empty in (
+            (["--pid", pid], False),
+            (["--thread", "allocs"], False),
+            (["--from", "0"], False),
+            (["--step", "1"], True),
+            (["--thread", "another"], True),
+            (["--from", "3600"], True),
+        ):
+            done = subprocess.run(
+                [tap.TPREPORT, "memory", *options, out], capture_output=True, check=True
+            )
+            tap.equal(b"no event is selected" in done.stderr, is_empty, f"{options}")
+
+
 def sources_win():
     with tap.folder() as out:
         record(out, [ALLOCS, "leak", "10"], TPAGENT_ALLOC="all", TPAGENT_SOURCES="-malloc")
@@ -252,6 +348,8 @@ def killed_process_is_read():
         tap.equal(done.returncode, -signal.SIGKILL, "status")
         report = memory(out)
         assert report["total"]["live_blocks"] > 20000, report["total"]
+        (process,) = report["recording"]["processes"]
+        tap.equal((process["state"], report["recording"]["whole"]), ("died", True), "what is told")
 
 
 def signals_do_no_harm():
@@ -304,12 +402,18 @@ CHECK.check("stacks are the functions that allocated; leaks are suspected", stac
 CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_needed)
 CHECK.check("stacks are right whatever came before", any_order_of_functions)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
+CHECK.check("times are in order, to eight ticks", times_are_in_order)
+CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
+CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
+CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)
+CHECK.check("rows of threads, live bytes over time", threads_and_time_are_told)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
 CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
+CHECK.check("a selection that leaves nothing says so", selections_that_leave_nothing_say_so)
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)
 CHECK.check("handlers that allocate do no harm", signals_do_no_harm)

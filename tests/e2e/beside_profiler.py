@@ -61,7 +61,8 @@ def allowed(count):
 def inside_window(out):
     """(self time in us, calls by name) of what the recording has inside the range `window`."""
     done = tap.run(
-        [tap.TPREPORT, "events", "--format", "json", "--row-limit=-1", out], tap.clean_environment()
+        [tap.TPREPORT, "events", "--format", "json", "--row-limit=-1", out],
+        tap.clean_environment(),
     )
     tap.equal(done.returncode in (0, 3), True, "tpreport: " + done.stderr.decode())
     rows = json.loads(done.stdout)["rows"]

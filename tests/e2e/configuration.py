@@ -138,6 +138,55 @@ def children_without_events_leave_nothing():
         tap.equal(len(tap.process_folders(out)), 1, "process folders")
 
 
+TASKS = """
+import os, threading
+end = threading.Event()
+thread = threading.Thread(target=end.wait)
+thread.start()
+print(len(os.listdir("/proc/self/task")), "tasks")
+end.set()
+thread.join()
+"""
+
+
+def children_without_events_have_no_thread():
+    with tap.folder() as out:
+        command = ["bash", "-c", 'ls /proc/self/task | wc -l; "$@"', "bash", PYTHON, "-c", TASKS]
+        done = tap.run(command, tap.recorded_environment(out))
+        tap.equal((done.stdout, done.stderr), (b"1\n2 tasks\n", b""), "threads")
+        tap.equal(len(tap.process_folders(out)), 1, "process folders")
+
+
+SECRETS = ("of-an-argument-7f3a", "of-the-environment-91bc", "of-a-file-e4d2")
+
+
+def files_with(out, text):
+    found = []
+    for folder, _, names in os.walk(out):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                if text.encode() in file.read():
+                    found.append(name)
+    return found
+
+
+def nothing_of_the_user_is_recorded():
+    """But arguments where they are asked for."""
+    program = "import sys; open(sys.argv[2], 'w').write('x'); print('hello')"
+    for variables, expected in (({}, []), ({"TPAGENT_ARGS": "1"}, ["meta.jsonl"])):
+        with tap.folder() as out, tap.folder() as other:
+            command = [PYTHON, "-c", program, SECRETS[0], os.path.join(other, SECRETS[2])]
+            environment = tap.recorded_environment(
+                out, MY_TOKEN=SECRETS[1], TPAGENT_ALLOC="all", **variables
+            )
+            done = tap.run(command, environment)
+            tap.equal((done.stdout, done.stderr), (b"hello\n", b""), "the program")
+            tap.equal(files_with(out, SECRETS[0]), expected, f"files with an argument {variables}")
+            tap.equal(files_with(out, SECRETS[1]), [], "files with a value of the environment")
+            tap.equal(files_with(out, SECRETS[2]), expected, "files with a path")
+            tap.equal(files_with(out, other), expected, "files with a folder")
+
+
 def follow_can_be_switched_off():
     with tap.folder() as out:
         tap.run(
@@ -320,6 +369,8 @@ def main():
     t.check("TPAGENT_LOG=quiet says nothing", quiet_is_quiet)
     t.check("children that match TPAGENT_PROGRAMS join the recording", children_join_the_recording)
     t.check("children without events leave nothing", children_without_events_leave_nothing)
+    t.check("nor a thread of ours", children_without_events_have_no_thread)
+    t.check("no argument, no value, no path of the user", nothing_of_the_user_is_recorded)
     t.check("TPAGENT_FOLLOW=0 leaves children out", follow_can_be_switched_off)
     t.end()
 

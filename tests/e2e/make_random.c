@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * make_random SEED DIR [cuda]: a recording of one process with ranges of all classes that nest,
- * cross, bear the names of their parents, or are left out of reports; start/end ranges over
+ * make_random SEED DIR [cuda|calls]: a recording of one process with ranges of all classes that
+ * nest, cross, bear the names of their parents, or are left out of reports; start/end ranges over
  * threads; memory; and a block after every few records, so that ranges are open where blocks meet.
- * With cuda also work of a device, of which no launch is recorded. */
+ * With cuda also work of a device, of which no launch is recorded; with calls also the threads'
+ * calls, some of which are never told and some of which have work of several pieces, with records
+ * of work on any track, before the call or long after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #define NAMES 6
 #define DEPTH_MAX 12
 #define ASYNC_MAX 64
+#define IDS 16u /* calls under way */
 
 struct made {
     struct recording r;
@@ -23,7 +26,12 @@ struct made {
     uint64_t async[ASYNC_MAX], next_async;
     unsigned async_count;
     uint64_t ticks;
-    bool cuda;
+    bool cuda, calls;
+    struct {
+        uint32_t id;
+        bool called, worked;
+    } ids[IDS];
+    uint32_t next_id;
 };
 
 static unsigned draw(unsigned below)
@@ -100,26 +108,46 @@ static void put_async(struct made *m, unsigned t)
     }
 }
 
-static void put_work(struct made *m, unsigned t)
+static void put_work(struct made *m, unsigned t, uint32_t id)
 {
-    static const struct cuda_place place = {.stream = 7, .context = 1};
+    const struct cuda_place place = {
+        .stream = m->calls ? 7 + draw(2) : 7, .context = 1, .graph = m->calls && !draw(4) ? 3 : 0};
     struct recording_track *track = &m->tracks[t];
     uint64_t end = m->ticks - draw(100), start = end - draw(50) * draw(4000);
 
     switch (draw(5)) {
     case 0:
-        put_gpu_memcpy(track, m->ticks, 1 + draw(2), start, end, 0, 4096, &place);
+        put_gpu_memcpy(track, m->ticks, 1 + draw(2), start, end, id, 4096, &place);
         break;
     case 1:
-        put_gpu_memset(track, m->ticks, 3, start, end, 0, 4096, &place);
+        put_gpu_memset(track, m->ticks, 3, start, end, id, 4096, &place);
         break;
     case 2:
-        put_gpu_graph(track, m->ticks, start, end, 0, &place);
+        put_gpu_graph(track, m->ticks, start, end, id, &place);
         break;
     default:
-        put_gpu_kernel(track, m->ticks, m->kernels[draw(2)], start, end, 0, 0, &place);
+        put_gpu_kernel(track, m->ticks, m->kernels[draw(2)], start, end, id, 0, &place);
         break;
     }
+}
+
+/* Half of one of the calls under way; where a new one takes its place, what has not come of it will
+ * never come. */
+static void put_call_or_work(struct made *m, unsigned t)
+{
+    unsigned at = draw(IDS);
+
+    if (!m->ids[at].id || (m->ids[at].called && m->ids[at].worked && draw(3)) || !draw(40)) {
+        m->ids[at].id = ++m->next_id;
+        m->ids[at].called = m->ids[at].worked = false;
+    }
+    if (!m->ids[at].called && draw(3)) {
+        m->ids[at].called = true;
+        put_cuda_call(&m->tracks[t], m->ticks, m->ids[at].id);
+        return;
+    }
+    m->ids[at].worked = true;
+    put_work(m, t, m->ids[at].id);
 }
 
 static void put_one(struct made *m, unsigned t)
@@ -128,8 +156,12 @@ static void put_one(struct made *m, unsigned t)
     uint64_t memory[4] = {draw(1000), (uint64_t)draw(4096), 0, 0};
 
     m->ticks += 1 + draw(3000);
+    if (m->calls && draw(2)) {
+        put_call_or_work(m, t);
+        return;
+    }
     if (m->cuda && !draw(3)) {
-        put_work(m, t);
+        put_work(m, t, 0);
         return;
     }
     switch (draw(10)) {
@@ -162,7 +194,8 @@ int main(int argc, char **argv)
 
     if (argc < 3)
         return 2;
-    m.cuda = argc > 3;
+    m.cuda = argc > 3 && !strcmp(argv[3], "cuda");
+    m.calls = argc > 3 && !strcmp(argv[3], "calls");
     srandom((unsigned)atoi(argv[1]));
     struct recording_options options = {.run_dir = argv[2],
                                         .pid = 4000,
@@ -175,11 +208,17 @@ int main(int argc, char **argv)
     recording_clock(&m.r, 0);
     if (m.cuda)
         recording_meta(&m.r, "{\"t\":\"cuda\",\"mode\":\"cupti\",\"clock\":\"ticks\"}");
+    if (m.calls) { /* times of a device are nanoseconds: sums are exact */
+        recording_meta(&m.r, "{\"t\":\"cuda\",\"mode\":\"cupti\",\"clock\":\"cupti\"}");
+        recording_meta(&m.r, "{\"t\":\"cuda_clock\",\"ticks\":0,\"cupti_ns\":0}");
+        recording_meta(&m.r, "{\"t\":\"cuda_clock\",\"ticks\":3000000000,"
+                             "\"cupti_ns\":1000000000}");
+    }
     m.ticks = 1000000;
     make_names(&m);
     for (unsigned t = 0; t < TRACKS; t++)
         track_begin(&m.tracks[t], &m.r, t + 1, 4000 + t);
-    for (unsigned i = 0; i < 600; i++) {
+    for (unsigned i = 0; i < (m.calls ? 1200u : 600u); i++) {
         unsigned t = draw(TRACKS);
         put_one(&m, t);
         if (!draw(12))

@@ -71,7 +71,10 @@ def each_thread(count, state, stop=None):
                 tap.equal(older, 0, "a dead process grows no older")
             text = tpreport("tree", "--now", out).stdout.decode()
             for name in ("epoch", "  collective", "waits for a batch", " " * 18 + "level 9"):
-                assert name.strip() in text and name.replace(name.strip(), "") in text, (name, text)
+                assert name.strip() in text and name.replace(name.strip(), "") in text, (
+                    name,
+                    text,
+                )
         finally:
             end(child)
 
@@ -122,7 +125,9 @@ def main():
     t.check("a hung process: what each thread is inside", each_thread, 0, "running")
     t.check("the same after a hundred thousand records", each_thread, 50000, "running")
     t.check("a stopped process", each_thread, 50000, "running", signal.SIGSTOP)
-    t.check("a killed process: ages at its last record", each_thread, 50000, "died", signal.SIGKILL)
+    t.check(
+        "a killed process: ages at its last record", each_thread, 50000, "died", signal.SIGKILL
+    )
     t.check("reading a process does it no harm", unharmed)
     t.check("the table so far, and that it is so", the_table_so_far)
     t.check("--now is refused elsewhere", only_tree_takes_it)

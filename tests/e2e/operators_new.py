@@ -215,7 +215,9 @@ for name, library in ALLOCATORS.items():
     CHECK.check(f"with {name} each block is counted and recorded once", seen_with, library)
 for name in ("jemalloc", "tcmalloc", "mimalloc"):
     CHECK.check(
-        f"with {name} alone the report says what is missing", told_what_is_missing, ALLOCATORS[name]
+        f"with {name} alone the report says what is missing",
+        told_what_is_missing,
+        ALLOCATORS[name],
     )
 CHECK.check("without the agent it only passes on", harmless_without_the_agent)
 CHECK.check("libstdc++ that comes later is found, exceptions pass", late_libstdcxx)

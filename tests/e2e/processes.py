@@ -24,7 +24,8 @@ def info(out):
 
 def table(out, *options):
     done = tap.run(
-        [tap.TPREPORT, "--format", "json", "--row-limit=-1", *options, out], tap.clean_environment()
+        [tap.TPREPORT, "--format", "json", "--row-limit=-1", *options, out],
+        tap.clean_environment(),
     )
     if done.returncode not in (0, 3):
         raise AssertionError(done.stderr.decode())
@@ -137,6 +138,41 @@ def three_start_methods():
         record(out, SPAWN)
         tap.equal(table(out)["aten::add"]["count"], 18, "calls of aten::add")
         check(out)
+
+
+COMPILED = """
+import torch
+@torch.compile
+def f(x):
+    return (x.sin() + x.cos()).sum()
+print(float(f(torch.ones(1000))) > 0)
+"""
+
+
+def compilers_leave_nothing():
+    """The shells and compilers that torch.compile starts."""
+    need_torch()
+    if tap.run([PYTHON, "-c", "import torch; torch.compile"], tap.clean_environment()).returncode:
+        raise tap.Skip(PYTHON + " has no torch.compile")
+    with tap.folder() as out, tap.folder() as cache, tap.folder() as programs:
+        # what stands for the compiler says that it was called, and that it has the agent
+        with open(programs + "/g++", "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\necho "$LD_PRELOAD" >> {programs}/calls\n')
+            file.write('exec /usr/bin/g++ "$@"\n')
+        os.chmod(programs + "/g++", 0o755)
+        done = tap.run(
+            [PYTHON, "-c", COMPILED],
+            tap.recorded_environment(
+                out, TORCHINDUCTOR_CACHE_DIR=cache, CXX=programs + "/g++", MAX_JOBS="2"
+            ),
+            timeout=250,
+        )
+        tap.equal((done.returncode, done.stdout), (0, b"True\n"), done.stderr)
+        with open(programs + "/calls", encoding="utf-8") as file:
+            calls = file.read().splitlines()
+        print(f"# {len(calls)} calls of the compiler, {len(tap.process_folders(out))} process")
+        assert calls and all(tap.AGENT in call for call in calls), calls
+        tap.equal(len(tap.process_folders(out)), 1, "process folders")
 
 
 def shim_that_execs_again():
@@ -281,6 +317,7 @@ def main():
     )
     t.check("DataLoader workers have their own folders", adds_in, LOADER, 3, 41)
     t.check("multiprocessing by spawn, forkserver and fork", three_start_methods)
+    t.check("torch.compile's compilers leave nothing", compilers_leave_nothing)
     t.check("a shim that execs again", shim_that_execs_again)
     t.check("user ranges with odd names, shapes of operators", user_range_and_shapes)
     t.check("host memory of an operator", memory_is_exact)

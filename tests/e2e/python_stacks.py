@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Python's frames in the stacks of allocations: TPAGENT_TEST_PYTHONS names more interpreters."""
 
+import ctypes
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -183,6 +185,30 @@ def pprof_has_files_and_lines():
         assert place in top.stdout, top
 
 
+LEAK = """
+import os
+kept = []
+def leaky():
+    kept.append(bytearray(5000))
+def main():
+    for _ in range(1000):
+        leaky()
+main()
+os._exit(0)
+"""
+
+
+def leaks_name_functions_of_python():
+    with tap.folder() as out:
+        environment = tap.recorded_environment(out, TPAGENT_ALLOC="all")
+        done = tap.run([PYTHON, "-c", LEAK], environment)
+        tap.equal((done.returncode, done.stderr), (0, b""), "the program")
+        text = tap.run([tap.TPREPORT, "memory", out], tap.clean_environment()).stdout.decode()
+        _, suspects = text.split("\nSuspected leaks")
+        (line,) = [s for s in suspects.splitlines() if s.split()[:1] == ["1000"]]
+        assert "<string>(5): leaky < <string>(8): main" in line, line
+
+
 def text_shows_the_end_of_long_frames():
     with tap.folder() as out:
         record(out, PYTHON, TPAGENT_ALLOC="all", TPAGENT_STACKS="32")
@@ -218,6 +244,47 @@ def unknown_layouts_are_told():
             assert text or b"Python" not in said, said
 
 
+EMBEDDED = """
+def inner():
+    return bytearray(54321)
+def outer():
+    return inner()
+kept = [outer() for _ in range(7)]
+"""
+
+
+def library_of(python):
+    words = "import sysconfig as s; v = s.get_config_var; print(v('LIBDIR'), v('INSTSONAME'))"
+    done = subprocess.run([python, "-c", words], stdout=subprocess.PIPE, check=True)
+    folder, name = done.stdout.decode().split()
+    for place in (folder, os.path.join(folder, platform.machine() + "-linux-gnu")):
+        if ".so" in name and os.path.exists(os.path.join(place, name)):
+            return os.path.join(place, name)
+    raise tap.Skip(f"{python} has no shared library")
+
+
+def loaded_while_it_runs(python):
+    """Its frames are read, and after it is gone the program goes on."""
+    if platform.machine() != "x86_64" or not hasattr(ctypes.CDLL(None), "_dl_find_object"):
+        raise tap.Skip("this libc does not find objects by address")
+    command = [os.path.join(WORKLOADS, "embed"), library_of(python), EMBEDDED]
+    for more in ({}, {"THREADS": "1"}):
+        with tap.folder() as out:
+            environment = tap.recorded_environment(
+                out, TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait", **more
+            )
+            done = tap.run(command, environment)
+            tap.equal((done.returncode, done.stdout, done.stderr), (0, b"", b""), "the program")
+            found = [
+                s for s in stacks(out) if s["allocated_bytes"] // s["allocations"] // 10 == 5432
+            ]
+            tap.equal(sum(s["allocations"] for s in found), 7, "large blocks")
+            for stack in found:
+                names = [f.split(": ")[1] for f in python_part(stack["stack"])]
+                tap.equal(names[:2], ["inner", "outer"], f"frames, {more}")
+                assert names[-1] == MODULE, names
+
+
 def main():
     t = tap.Tap()
     for python in [PYTHON, *OTHERS]:
@@ -225,11 +292,13 @@ def main():
         t.check(
             f"{name}: functions, generators, coroutines, callbacks, threads", every_kind, python
         )
+        t.check(f"{name}: loaded while the program runs", loaded_while_it_runs, python)
         t.check(f"{name}: threads that allocate while it ends", interpreter_goes, python)
     t.check("TPAGENT_STACKS limits Python's frames", depth_is_obeyed)
     t.check("functions left out between native ones and Python's are marked", gaps_are_marked)
     t.check("samples have Python's frames", samples_have_them)
     t.check("pprof has Python's files and lines", pprof_has_files_and_lines)
+    t.check("suspected leaks name functions of Python", leaks_name_functions_of_python)
     t.check("text shows the end of Python's frames", text_shows_the_end_of_long_frames)
     t.check("an unknown or a wrong layout is told", unknown_layouts_are_told)
     t.end()

@@ -48,6 +48,10 @@ def by_rank_and_process():
         assert "missing" not in errors, errors
         got, _ = rows(out, "--by", "process")
         tap.equal(len({row["node_id"] for row in got}), 4, "processes")
+        for command in ("memory", "total", "kernels", "gpu", "info"):
+            done = tpreport(command, "--by", "rank", out)
+            tap.equal((done.returncode, done.stdout), (2, b""), f"{command} --by rank")
+            assert b"--by is for averages, events and tree" in done.stderr, done.stderr
         got, _ = rows(out)
         tap.equal(sum(r["count"] for r in got if r["key"] == "range"), 406, "all")
         tap.equal(tpreport("check", out).returncode, 0, "check")

@@ -199,6 +199,11 @@ def packed_is_the_same():
             pack(out, archive)
             tap.equal(report(archive), before, "report of the archive")
             check(archive)
+            tap.equal(os.stat(archive).st_mode & 0o7777, 0o600, "who may read it")
+            for command in ("check", "info"):
+                done = tap.run([tap.TPREPORT, command, archive], tap.clean_environment())
+                assert archive.encode() in done.stdout, done.stdout
+                assert b"/tpreport-" not in done.stdout, done.stdout
             pack(out, archive + "2")
             with open(archive, "rb") as one, open(archive + "2", "rb") as two:
                 assert one.read() == two.read(), "a second archive differs"

@@ -52,7 +52,10 @@ def streamed_and_listed_rows_agree(recording):
         counts[row["name"]] = counts.get(row["name"], 0) + 1
     assert {row["key"]: row["count"] for row in averages["rows"]} == counts, counts
     assert averages["recording"]["whole"] is True
-    assert [process["state"] for process in averages["recording"]["processes"]] == ["ended", "died"]
+    assert [process["state"] for process in averages["recording"]["processes"]] == [
+        "ended",
+        "died",
+    ]
     total = json.loads(run("total", recording, "--format=json").stdout)["rows"][0]
     assert total["count"] == sum(counts.values()), total
 

@@ -2,7 +2,7 @@
  *
  * The block decoder. The first byte says what the rest is: a block with its own header (0), a
  * payload stored plainly (1) or compressed here (2), the last two with three bytes before it for
- * the number of slots.
+ * the number of slots. From 3 on the block has a section of allocations.
  */
 #include "fuzz_trace.h"
 
@@ -13,15 +13,16 @@
 #include "trace/block_header.h"
 #include "trace/wire.h"
 
-static size_t as_block(uint8_t *bytes, size_t room, const uint8_t *data, size_t size, int compress)
+static size_t as_block(uint8_t *bytes, size_t room, const uint8_t *data, size_t size, int compress,
+                       unsigned flags)
 {
-    struct tp_block_header header = {.type = TP_BLOCK_EVENTS};
+    struct tp_block_header header = {.type = TP_BLOCK_EVENTS, .flags = (uint8_t)flags};
     size_t stored = size - 3;
 
     header.slots = tp_wire_load_u16(data) | (uint32_t)data[2] << 16;
     header.payload_bytes = (uint32_t)stored;
     if (compress) {
-        header.flags = TP_BLOCK_ZSTD;
+        header.flags |= TP_BLOCK_ZSTD;
         stored = ZSTD_compress(bytes + 64, room - 64, data + 3, stored, 1);
         FUZZ_CHECK(!ZSTD_isError(stored));
     } else {
@@ -59,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 4 || size > sizeof(bytes) / 2)
         return 0;
     if (data[0] % 3) {
-        size = as_block(bytes, sizeof(bytes), data + 1, size - 1, data[0] % 3 == 2);
+        size = as_block(bytes, sizeof(bytes), data + 1, size - 1, data[0] % 3 == 2,
+                        data[0] / 3 % 2 ? TP_BLOCK_ALLOCATIONS : 0);
     } else {
         size--;
         memcpy(bytes, data + 1, size);

@@ -38,6 +38,21 @@ static void check_rows(const struct tp_summary *summary)
     }
 }
 
+static void check_launches(const struct tp_summary *summary)
+{
+    for (uint32_t i = 0; i < summary->path_count; i++) {
+        const struct tp_summary_path *path = &summary->paths[i];
+        if (path->of == TP_SUMMARY_ENDED) {
+            FUZZ_CHECK(path->parent <= i && path->row && path->row <= summary->row_count);
+            continue;
+        }
+        FUZZ_CHECK(path->track < summary->track_count &&
+                   path->frame < summary->tracks[path->track].frame_count);
+    }
+    for (uint32_t i = 0; i < summary->call_count; i++)
+        FUZZ_CHECK(summary->calls[i].path <= summary->path_count);
+}
+
 static void go_on(const struct tptrace_summary *summary)
 {
     static const struct tp_stream_names names = {.unknown = one_name};
@@ -51,7 +66,7 @@ static void go_on(const struct tptrace_summary *summary)
             .clock = &clock, .names = &names, .fold = true, .range = take_range};
         struct tp_stream stream;
         tp_stream_init(&stream, &config, 1);
-        if (!tptrace_summary_adopt(summary, &summary->file.tracks[i], &clock, &stream))
+        if (!tptrace_summary_adopt(summary, &summary->file.tracks[i], &clock, NULL, &stream))
             tp_stream_finish(&stream, stream.ticks);
         tp_stream_fini(&stream);
     }
@@ -77,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (!tp_summary_read(&summary.file, bytes, total, NULL, &diag)) {
         check_rows(&summary.file);
+        check_launches(&summary.file);
         go_on(&summary);
     }
     tptrace_summary_close(&summary);

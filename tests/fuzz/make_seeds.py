@@ -23,19 +23,20 @@ def payloads(path):
             if block.flags & 1:
                 tptrace.decompress(room, block.size, stored, len(stored))
                 stored = room.raw
-            yield data[at:at + 64 + block.stored], block.slots, stored
+            yield data[at:at + 64 + block.stored], block.slots, stored, block.flags & 4
 
 
 def main():
     corpus = pathlib.Path(sys.argv[1])
     process = next((root / "golden/v1/recording").glob("*/*/meta.jsonl")).parent
     seeds = {"block_decode": [], "segment": [], "names": [], "ring_remains": []}
-    for path in sorted(process.glob("*.tpt")) + [root / "golden/v1/smallest.tpt"]:
+    for path in sorted((root / "golden/v1").glob("**/*.tpt")):
         seeds["segment"] += [b"\1" + path.read_bytes(), b"\0" + path.read_bytes()]
-        for block, slots, payload in payloads(path):
+        for block, slots, payload, has_allocations in payloads(path):
             slots = struct.pack("<I", slots)[:3]
-            seeds["block_decode"] += [b"\0" + block, b"\1" + slots + payload,
-                                      b"\2" + slots + payload]
+            plain, compressed = (b"\4", b"\5") if has_allocations else (b"\1", b"\2")
+            seeds["block_decode"] += [b"\0" + block, plain + slots + payload,
+                                      compressed + slots + payload]
     names = (process / "names.tpn").read_bytes()[64:]
     seeds["names"] += [b"\0" + names, b"\1" + names]
     ring = (process / "ring/0.tpr").read_bytes()

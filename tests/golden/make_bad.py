@@ -56,6 +56,8 @@ def main():
         "payload_longer.tpt": with_payload(segment, payload + b"\0"),
         "kind_too_wide.tpt": with_payload(segment, wide),
         "block_of_another_process.tpt": segment[:64] + seal(flip(block, 52), 64) + segment[128:],
+        "later_flags.tpt": segment[:64] + seal(change(block, 7, b"\x08"), 64) + segment[128:],
+        "no_allocations.tpt": segment[:64] + seal(change(block, 7, b"\x04"), 64) + segment[128:],
         "too_large.tpt": segment[:64] + seal(large, 64) + segment[128:],
         "foreign.tpn": segment,
         "newer_major.tpn": seal(change(names, 8, struct.pack("<H", 9)), 64),

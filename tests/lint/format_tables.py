@@ -32,7 +32,14 @@ def expected_tables():
         [number, name.lower().replace("_", " ")]
         for name, number in re.findall(r"TP_ENCODING_(\w+) = (\d+)", header)
     ]
+    packed = [
+        [number, name.lower()]
+        for name, number in re.findall(
+            r"TP_PACKED_(\w+) = (\d+)", lint.read("runtime/trace/allocations.h")
+        )
+    ]
     return {
+        "allocations": (["id", "name"], packed),
         "kinds": ("id name slots role class since meaning".split(), kinds),
         "columns": ("kind id name word shift bits encoding unit since meaning".split(), columns),
         "encodings": (["id", "name"], encodings),

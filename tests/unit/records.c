@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "records.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,112 @@ uint32_t records_mix(struct random *random, uint64_t *slots, uint32_t room, uint
             return used;
         used += records_fill(random, slots + (size_t)used * TP_SLOT_WORDS, kind, style, number);
     }
+}
+
+#define HEAP_BLOCKS 300
+#define HEAP_SIZES 40
+
+/* Blocks that are live, and by size the last ones that were freed. */
+struct heap {
+    struct random *random;
+    unsigned wildness;
+    uint64_t address[HEAP_BLOCKS], bytes[HEAP_BLOCKS];
+    uint64_t freed[HEAP_SIZES][8];
+    unsigned live, freed_count[HEAP_SIZES];
+    uint64_t top, ticks, calls, allocated, freed_bytes;
+};
+
+static bool is_wild(struct heap *heap)
+{
+    return random_below(heap->random, 256) < heap->wildness;
+}
+
+static void put_common(struct heap *heap, uint64_t *slot, unsigned kind)
+{
+    heap->ticks += 20 + random_below(heap->random, 200);
+    if (is_wild(heap))
+        heap->ticks += random_u64(heap->random) >> random_below(heap->random, 64);
+    if (is_wild(heap))
+        heap->freed_bytes += random_u64(heap->random) >> random_below(heap->random, 64);
+    slot[0] = (uint64_t)kind << 56 | (heap->ticks & TP_TICKS_MASK);
+    slot[1] = heap->calls << 32;
+    slot[2] = heap->allocated;
+    slot[3] = heap->freed_bytes;
+}
+
+static void put_alloc(struct heap *heap, uint64_t *slot)
+{
+    uint64_t asked = 1 + random_below(heap->random, random_below(heap->random, 2) ? 600 : 60);
+    uint64_t bytes = asked <= 24 ? 24 : ((asked + 23) & ~UINT64_C(15)) - 8;
+    unsigned size = (unsigned)(bytes / 16);
+    uint64_t address = heap->top;
+
+    if (heap->freed_count[size] && !is_wild(heap))
+        address = heap->freed[size][--heap->freed_count[size]];
+    else
+        heap->top += bytes + (random_below(heap->random, 4) ? 8 : 0);
+    if (is_wild(heap))
+        asked = random_u64(heap->random) >> random_below(heap->random, 64);
+    if (is_wild(heap))
+        address = heap->live ? heap->address[0] : random_u64(heap->random);
+    heap->calls++;
+    heap->allocated += bytes;
+    put_common(heap, slot, TP_EVENT_ALLOC);
+    slot[1] |= 16 + random_below(heap->random, 5);
+    slot[4] = address;
+    slot[5] = bytes;
+    slot[6] = ((bytes - asked) & ((UINT64_C(1) << 48) - 1)) | random_below(heap->random, 2) << 48;
+    heap->address[heap->live] = address;
+    heap->bytes[heap->live++] = bytes;
+}
+
+static void put_free(struct heap *heap, uint64_t *slot)
+{
+    unsigned which = random_below(heap->random, 2)
+                         ? heap->live - 1
+                         : (unsigned)random_below(heap->random, heap->live);
+    uint64_t address = heap->address[which], bytes = heap->bytes[which];
+    unsigned size = (unsigned)(bytes / 16);
+
+    heap->address[which] = heap->address[--heap->live];
+    heap->bytes[which] = heap->bytes[heap->live];
+    if (is_wild(heap))
+        address = random_u64(heap->random);
+    if (heap->freed_count[size] < 8)
+        heap->freed[size][heap->freed_count[size]++] = address;
+    heap->freed_bytes += bytes;
+    put_common(heap, slot, TP_EVENT_FREE);
+    slot[4] = address;
+    slot[5] = random_below(heap->random, 50) ? 0 : 1;
+}
+
+uint32_t records_heap(struct random *random, uint64_t *slots, uint32_t room, unsigned wildness)
+{
+    struct heap heap = {.random = random,
+                        .wildness = wildness,
+                        .top = UINT64_C(0x55d0c0de0010),
+                        .ticks = random_u64(random)};
+    unsigned before = (unsigned)random_below(random, HEAP_BLOCKS / 2);
+    uint32_t used = 0;
+
+    for (; heap.live < before; heap.live++, heap.top += 64) { /* from before the block */
+        heap.address[heap.live] = heap.top;
+        heap.bytes[heap.live] = 56;
+    }
+    for (unsigned step; used + 2 <= room; used += step) {
+        uint64_t *slot = slots + (size_t)used * TP_SLOT_WORDS;
+        memset(slot, 0, 2 * TP_SLOT_BYTES);
+        step = 2;
+        if (!random_below(random, 20)) {
+            put_common(&heap, slot, TP_EVENT_NVTX_POP);
+            step = 1;
+        } else if (heap.live == HEAP_BLOCKS || (heap.live && random_below(random, 2))) {
+            put_free(&heap, slot);
+        } else {
+            put_alloc(&heap, slot);
+        }
+    }
+    return used;
 }
 
 uint64_t records_kinds(int role)

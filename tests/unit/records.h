@@ -47,6 +47,15 @@ unsigned records_fill(struct random *random, uint64_t *slots, unsigned kind,
 uint32_t records_mix(struct random *random, uint64_t *slots, uint32_t room, uint64_t kinds,
                      enum record_style style);
 
+/**
+ * records_heap - allocations and frees as a program makes them, now and then a range between them
+ * @wildness: 0: an allocator as in life, all of its blocks the thread's own; more: in so many of
+ * 256 records something that does not fit, as blocks of other threads, clocks that go back and
+ * sizes that no allocator has
+ * Return: slots used.
+ */
+uint32_t records_heap(struct random *random, uint64_t *slots, uint32_t room, unsigned wildness);
+
 /* Bit k for every kind of the table, or for those of @role. */
 uint64_t records_kinds(int role);
 

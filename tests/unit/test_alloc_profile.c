@@ -139,12 +139,18 @@ START_TEST(suspects_grow_in_every_quarter)
         give(0x9000);
         if (i < 50)
             take(0x20000 + i * 16, 16, 3); /* stays, but only of the first part */
+        if (i >= 60)
+            take(0x30000 + i * 16, 16, 4); /* stays, and began late */
+        if (i % 10 == 0)
+            take(0x40000 + i * 16, 16, 5); /* stays, and is little */
     }
     finish();
     ck_assert_int_eq(tp_alloc_report_init(&report, &profile, TP_ALLOC_LIVE_BYTES), 0);
     ck_assert(tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 1)));
     ck_assert(!tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 2)));
     ck_assert(!tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 3)));
+    ck_assert(tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 4)));
+    ck_assert(!tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 5)));
     tp_alloc_report_fini(&report);
     end();
 }

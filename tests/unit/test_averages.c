@@ -105,7 +105,34 @@ START_TEST(a_total_shows_its_last_event)
 }
 END_TEST
 
+START_TEST(spreads_are_of_each_rows_events)
+{
+    struct fixture f;
+    size_t count;
+
+    fixture_load(&f,
+                 "[" EV(1, "a", 0, 10, "") "," EV(2, "b", 20, 23, "") "," EV(
+                     3, "a", 30, 31, "") "," EV(4, "a", 40, 42, "") "," EV(5, "c", 50, 50, "") "]");
+    struct tp_average *rows =
+        average(&f, (struct tp_averages_options){.percentiles = true}, &count);
+    ck_assert_uint_eq(count, 3);
+    ck_assert(rows[0].spread.is_there && rows[0].spread.is_exact);
+    ck_assert_double_eq(rows[0].spread.least, 1000);
+    ck_assert_double_eq(rows[0].spread.median, 2000);
+    ck_assert_double_eq(rows[0].spread.p90, 10000);
+    ck_assert_double_eq(rows[0].spread.most, 10000);
+    ck_assert_double_eq(rows[1].spread.p99, 3000);
+    ck_assert_double_eq(rows[2].spread.median, 0);
+    ck_assert_double_eq(rows[2].spread.most, 0);
+    free(rows);
+    rows = average(&f, (struct tp_averages_options){0}, &count);
+    ck_assert(!rows[0].spread.is_there);
+    free(rows);
+    fixture_fini(&f);
+}
+END_TEST
+
 RUN_TESTS("averages", groups_come_in_order_of_appearance_with_sums,
           fields_that_are_no_sums_are_the_first_members,
           python_functions_are_left_out_unless_asked_for, none_counts_as_empty_or_zero,
-          a_total_shows_its_last_event)
+          a_total_shows_its_last_event, spreads_are_of_each_rows_events)

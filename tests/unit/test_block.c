@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <zstd.h>
+
 #include "records.h"
 #include "trace/block.h"
 #include "unit.h"
@@ -107,6 +109,70 @@ START_TEST(every_field_alone_comes_back)
 }
 END_TEST
 
+static void set_periods(uint32_t count, uint64_t period)
+{
+    for (uint32_t at = 0, step; at < count; at += step) {
+        uint64_t *record = slots + (size_t)at * TP_SLOT_WORDS;
+        step = tp_kind_slots(tp_slot_kind(record));
+        if (tp_slot_kind(record) == TP_EVENT_ALLOC)
+            record[7] = period;
+    }
+}
+
+START_TEST(allocations_come_back_byte_for_byte)
+{
+    struct random random = {random_seed("allocations")};
+    unsigned packed = 0;
+
+    for (unsigned round = 0; round < 600; round++) {
+        unsigned wildness = round % 3 ? (unsigned)random_below(&random, 128) : 0;
+        uint32_t room = (uint32_t)random_below(&random, round % 10 ? 200 : SLOTS + 1);
+        check_round_trip(records_heap(&random, slots, room, wildness), 0);
+        packed += block.header.flags & TP_BLOCK_ALLOCATIONS ? 1 : 0;
+    }
+    ck_assert_uint_gt(packed, 300);
+}
+END_TEST
+
+START_TEST(allocations_among_records_of_all_kinds_come_back)
+{
+    struct random random = {random_seed("allocations among others")};
+    uint64_t few = UINT64_C(1) << TP_EVENT_ALLOC | UINT64_C(1) << TP_EVENT_FREE |
+                   UINT64_C(1) << TP_EVENT_LOST | UINT64_C(1) << TP_EVENT_OP_BEGIN;
+    unsigned packed = 0;
+
+    for (unsigned round = 0; round < 300; round++) {
+        uint32_t count = records_mix(&random, slots, 64 + (uint32_t)random_below(&random, 400), few,
+                                     round % RECORDS_STYLE_END);
+        if (round % 4)
+            set_periods(count, 0);
+        uint32_t open_count =
+            records_mix(&random, open, 40, records_kinds(TP_ROLE_BEGIN), round % RECORDS_STYLE_END);
+        check_round_trip(count, open_count);
+        packed += block.header.flags & TP_BLOCK_ALLOCATIONS ? 1 : 0;
+    }
+    ck_assert_uint_gt(packed, 100);
+}
+END_TEST
+
+START_TEST(allocations_foretell_each_other_samples_do_not)
+{
+    struct random random = {random_seed("foretold")};
+    uint32_t count = records_heap(&random, slots, SLOTS, 0);
+
+    check_round_trip(count, 0);
+    size_t foretold = size;
+    ck_assert_uint_eq(block.header.flags, TP_BLOCK_ZSTD | TP_BLOCK_ALLOCATIONS);
+    set_periods(count, 524288);
+    check_round_trip(count, 0);
+    ck_assert_uint_eq(block.header.flags, TP_BLOCK_ZSTD);
+    printf("# %zu bytes, %zu as they are\n", foretold, size);
+    ck_assert_uint_lt(foretold * 3, size * 2);
+    check_round_trip(records_heap(&random, slots, 20, 0), 0);
+    ck_assert_uint_eq(block.header.flags & TP_BLOCK_ALLOCATIONS, 0); /* too few */
+}
+END_TEST
+
 START_TEST(header_says_what_the_block_holds)
 {
     struct random random = {1};
@@ -188,6 +254,36 @@ START_TEST(kinds_take_no_more_than_a_byte_each_and_runs_of_them_less)
 }
 END_TEST
 
+static unsigned count_frames(void)
+{
+    const char *at = (const char *)bytes + TP_BLOCK_HEADER_BYTES;
+    size_t left = block.header.stored_bytes, frame;
+    unsigned frames = 0;
+
+    for (; left; left -= frame, at += frame, frames++) {
+        frame = ZSTD_findFrameCompressedSize(at, left);
+        ck_assert(!ZSTD_isError(frame));
+    }
+    return frames;
+}
+
+START_TEST(planes_of_many_times_are_frames_of_their_own)
+{
+    struct random random = {random_seed("frames")};
+    uint64_t ticks = 1000;
+
+    memset(slots, 0, sizeof(slots));
+    for (unsigned i = 0; i < SLOTS; i++) {
+        ticks += 200 + random_below(&random, 256);
+        slots[i * TP_SLOT_WORDS] = (uint64_t)TP_EVENT_OP_END << 56 | ticks;
+    }
+    check_round_trip(500, 0);
+    ck_assert_uint_eq(count_frames(), 1);
+    check_round_trip(SLOTS, 0);
+    ck_assert_uint_eq(count_frames(), 3); /* what is before them, and two planes */
+}
+END_TEST
+
 START_TEST(block_without_records_is_a_block)
 {
     check_round_trip(0, 0);
@@ -249,6 +345,7 @@ START_TEST(encoder_stays_inside_its_workspace_at_the_worst)
     ck_assert_ptr_nonnull(small);
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
         uint32_t count = records_mix(&random, slots, 512, UINT64_C(1) << kind, RECORDS_WILD);
+        set_periods(count, 0);
         uint32_t open_count = records_mix(&random, begins, TP_BLOCK_OPEN_MAX,
                                           records_kinds(TP_ROLE_BEGIN), RECORDS_WILD);
         ck_assert_int_eq(
@@ -340,6 +437,30 @@ START_TEST(decoder_without_memory_says_so_and_works_again)
 }
 END_TEST
 
+START_TEST(decoder_in_a_workspace_reads_allocations_and_stays_inside)
+{
+    struct random random = {random_seed("workspace")};
+    size_t need = tp_block_decoder_size(SLOTS);
+    uint8_t *room = aligned_alloc(16, (need + 15) / 16 * 16 + 64);
+
+    ck_assert_ptr_nonnull(room);
+    memset(room + need, 0x5a, 64);
+    struct tp_block_decoder *small = tp_block_decoder_init(room, need, SLOTS);
+    ck_assert_ptr_nonnull(small);
+    for (unsigned wildness = 0; wildness < 256; wildness += 5) {
+        uint32_t count = records_heap(&random, slots, SLOTS, wildness);
+        ck_assert_int_eq(encode(count, 0, 0), 0);
+        int error = tp_block_decode(small, bytes, size, 0, &block, &diag);
+        ck_assert_msg(!error, "%s", diag.text);
+        ck_assert(block.header.flags & TP_BLOCK_ALLOCATIONS);
+        ck_assert_mem_eq(block.slots, slots, (size_t)count * TP_SLOT_BYTES);
+    }
+    for (unsigned i = 0; i < 64; i++)
+        ck_assert_uint_eq(room[need + i], 0x5a);
+    free(room);
+}
+END_TEST
+
 START_TEST(one_decoder_reads_blocks_of_any_size)
 {
     struct random random = {random_seed("any size")};
@@ -358,11 +479,15 @@ int main(void)
         block_round_trip_is_identity_for_every_kind,
         block_round_trip_is_identity_for_mixed_kinds_and_open_ranges,
         every_field_alone_comes_back,
+        allocations_come_back_byte_for_byte,
+        allocations_among_records_of_all_kinds_come_back,
+        allocations_foretell_each_other_samples_do_not,
         header_says_what_the_block_holds,
         times_go_on_where_56_bits_wrap,
         lost_records_beyond_the_header_are_not_wrapped,
         equal_records_take_no_room,
         kinds_take_no_more_than_a_byte_each_and_runs_of_them_less,
+        planes_of_many_times_are_frames_of_their_own,
         block_without_records_is_a_block,
         encoder_refuses_what_it_cannot_hold,
         encoder_refuses_unknown_and_cut_records,
@@ -371,6 +496,7 @@ int main(void)
         encoder_allocates_nothing,
         encoder_needs_little_stack,
         decoder_without_memory_says_so_and_works_again,
+        decoder_in_a_workspace_reads_allocations_and_stays_inside,
         one_decoder_reads_blocks_of_any_size,
     };
 

@@ -50,10 +50,12 @@ static int decode_copy(const void *bytes, size_t size)
     return error;
 }
 
+static uint8_t sealed_flags;
+
 static size_t seal(const void *payload, uint32_t size, uint32_t slot_count)
 {
     struct tp_block_header header = {
-        .type = TP_BLOCK_EVENTS, .slots = slot_count, .payload_bytes = size};
+        .type = TP_BLOCK_EVENTS, .flags = sealed_flags, .slots = slot_count, .payload_bytes = size};
 
     if (size > sizeof(sealed) - 64)
         ck_abort();
@@ -98,7 +100,9 @@ static void check_records(const uint64_t *at, uint32_t count)
         ck_abort_msg("record %u of %u", slot, count);
 }
 
-static size_t make_block(struct random *random, enum record_style style, const void **ret_bytes)
+enum { OF_ALLOCATIONS = RECORDS_STYLE_END, OF_WILD_ALLOCATIONS, STYLES };
+
+static size_t make_block(struct random *random, unsigned style, const void **ret_bytes)
 {
     static struct tp_block_encoder *encoder;
     static uint64_t open[32 * TP_SLOT_WORDS];
@@ -107,8 +111,11 @@ static size_t make_block(struct random *random, enum record_style style, const v
     if (!encoder)
         encoder = tp_block_encoder_init(aligned_alloc(16, (need + 15) / 16 * 16), need, SLOTS);
     ck_assert_ptr_nonnull(encoder);
-    uint32_t count = records_mix(random, slots, 150, records_kinds(TP_ROLE_NONE), style);
-    uint32_t open_count = records_mix(random, open, 12, records_kinds(TP_ROLE_BEGIN), style);
+    uint32_t count = style < RECORDS_STYLE_END
+                         ? records_mix(random, slots, 150, records_kinds(TP_ROLE_NONE), style)
+                         : records_heap(random, slots, 150, style == OF_ALLOCATIONS ? 0 : 30);
+    uint32_t open_count =
+        records_mix(random, open, 12, records_kinds(TP_ROLE_BEGIN), style % RECORDS_STYLE_END);
     ck_assert_int_eq(
         tp_block_encode(encoder, 1, 2, 3, slots, count, open, open_count, 4, 0, ret_bytes, &size),
         0);
@@ -134,7 +141,7 @@ START_TEST(flipped_bit_anywhere_is_an_error)
     struct random random = {random_seed("flip")};
     const void *bytes;
 
-    for (unsigned style = 0; style < RECORDS_STYLE_END; style++) {
+    for (unsigned style = 0; style < STYLES; style++) {
         size_t size = make_block(&random, style, &bytes);
         size_t stored = 64 + tp_wire_load_u32((const uint8_t *)bytes + 8);
         memcpy(sealed, bytes, size);
@@ -157,11 +164,12 @@ START_TEST(flipped_byte_under_a_good_checksum_never_crashes)
     static uint8_t payload[1 << 15];
     unsigned readable = 0;
 
-    for (unsigned style = 0; style < RECORDS_STYLE_END; style++) {
+    for (unsigned style = 0; style < STYLES; style++) {
         const void *bytes;
         make_block(&random, style, &bytes);
         ck_assert_int_eq(decode_copy(bytes, 1 << 15), 0);
         uint32_t size = block.header.payload_bytes, slot_count = block.header.slots;
+        sealed_flags = block.header.flags & TP_BLOCK_ALLOCATIONS;
         const uint8_t *stored = (const uint8_t *)bytes + 64;
         if (block.header.flags & TP_BLOCK_ZSTD)
             ck_assert_uint_eq(
@@ -181,6 +189,7 @@ START_TEST(flipped_byte_under_a_good_checksum_never_crashes)
                 payload[at] = before;
             }
     }
+    sealed_flags = 0;
     printf("# readable: %u\n", readable);
 }
 END_TEST
@@ -396,7 +405,7 @@ START_TEST(header_over_a_limit_is_refused)
     tp_block_header_write(sealed, &header, payload, sizeof(payload));
     ck_assert_int_eq(decode_copy(sealed, 128), -TP_EUNSUPPORTED);
     header.type = TP_BLOCK_EVENTS;
-    header.flags = 4;
+    header.flags = 8;
     tp_block_header_write(sealed, &header, payload, sizeof(payload));
     ck_assert_int_eq(decode_copy(sealed, 128), -TP_EUNSUPPORTED);
 }

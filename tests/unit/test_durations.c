@@ -46,6 +46,32 @@ START_TEST(the_median_is_the_middle_or_the_mean_of_two)
 }
 END_TEST
 
+START_TEST(percentiles_are_the_shortest_that_so_many_do_not_exceed)
+{
+    static const unsigned wanted[] = {99, 1, 50, 90};
+    struct tp_durations durations = {0};
+    double found[4] = {1, 1, 1, 1};
+
+    ck_assert_int_eq(tp_durations_percentiles(&durations, wanted, 4, found), 0);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq(found[i], 0);
+    for (int count = 1; count <= 250; count++) { /* values 1 to count, and one more in each turn */
+        ck_assert_int_eq(tp_durations_add(&durations, count), 0);
+        ck_assert_int_eq(tp_durations_percentiles(&durations, wanted, 4, found), 0);
+        for (int i = 0; i < 4; i++) {
+            int expected = 1; /* p % of all are not above it */
+            while (expected * 100 < count * (int)wanted[i])
+                expected++;
+            if (wanted[i] == 50)
+                ck_assert_double_eq(found[i], (count + 1) / 2.0);
+            else
+                ck_assert_double_eq(found[i], expected);
+        }
+    }
+    tp_durations_fini(&durations);
+}
+END_TEST
+
 START_TEST(many_equal_values_need_no_room)
 {
     struct tp_durations d = {0};
@@ -229,7 +255,8 @@ START_TEST(merging_with_a_rounded_one_rounds)
 }
 END_TEST
 
-RUN_TESTS("durations", the_median_is_the_middle_or_the_mean_of_two, many_equal_values_need_no_room,
+RUN_TESTS("durations", the_median_is_the_middle_or_the_mean_of_two,
+          percentiles_are_the_shortest_that_so_many_do_not_exceed, many_equal_values_need_no_room,
           medians_are_exact_up_to_64_ki_values_and_then_known_not_to_be,
           rounded_medians_are_within_a_thousandth, medians_of_all_kinds_of_values_are_exact,
           small_values_are_rounded_with_all_others, the_deviation_is_that_of_a_sample,

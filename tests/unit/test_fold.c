@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "credit.h"
 #include "fold.h"
 
 #define OUT_BYTES (16u << 20)
@@ -14,7 +15,7 @@
 static struct tp_fold *fold;
 static char no_names[64] = {[12] = 64};
 static _Atomic uint64_t names_used = TP_FILE_HEADER_BYTES;
-static uint64_t slots[RECORDS * 2 * TP_SLOT_WORDS];
+static uint64_t slots[RECORDS * 3 * TP_SLOT_WORDS];
 static struct tp_block block;
 static struct tp_summary summary;
 static uint64_t ticks;
@@ -255,6 +256,248 @@ START_TEST(a_gap_ends_what_was_open)
 }
 END_TEST
 
+/* ---- who is credited with the work of a device ---- */
+
+static void put_work(uint32_t id, uint64_t length)
+{
+    uint64_t *record = slots + (size_t)block.slot_count * TP_SLOT_WORDS;
+
+    put(TP_EVENT_GPU_KERNEL, 16, 5);
+    record[5] = 5 + length;
+    record[6] = id;
+}
+
+/* Everything that work is counted as: by whom it is, or why by nobody. */
+static uint64_t all_work(void)
+{
+    uint64_t sum = summary.without_launch_ticks;
+
+    for (uint32_t i = 0; i < summary.row_count; i++)
+        sum += summary.rows[i].sums.own_work_ticks;
+    for (uint32_t i = 0; i < summary.path_count; i++)
+        sum += summary.paths[i].own_ticks;
+    for (uint32_t i = 0; i < summary.work_count; i++)
+        sum += summary.works[i].ticks;
+    return sum;
+}
+
+static const struct tp_summary_row *row_named(uint32_t name, unsigned kind)
+{
+    for (uint32_t i = 0; i < summary.row_count; i++)
+        if (tp_slot_argument(summary.rows[i].record) == name &&
+            tp_slot_kind(summary.rows[i].record) == kind)
+            return &summary.rows[i];
+    ck_abort_msg("no row of name %u", name);
+}
+
+static void expect_credit(uint32_t name, uint64_t own, uint64_t all)
+{
+    const struct tp_summary_row *row = row_named(name, TP_EVENT_API_BEGIN);
+
+    ck_assert_uint_eq(row->sums.own_work_ticks, own);
+    ck_assert_uint_eq(row->sums.work_ticks, all);
+}
+
+/* A call and its work, in either order, in different blocks, while the range is open and after. */
+START_TEST(work_goes_where_its_call_was_made)
+{
+    begin_block(2, 0);
+    put_work(1, 1);
+    put_work(5, 10000);
+    end_block();
+    begin_block(1, 0);
+    put(TP_EVENT_API_BEGIN, 16, 0);
+    put(TP_EVENT_API_BEGIN, 17, 0);
+    put(TP_EVENT_CUDA_CALL, 1, 0);
+    put(TP_EVENT_CUDA_CALL, 2, 0);
+    end_block();
+    begin_block(2, 6);
+    put_work(2, 10);
+    end_block();
+    begin_block(1, 4);
+    put(TP_EVENT_API_END, 0, 0);
+    put(TP_EVENT_CUDA_CALL, 3, 0);
+    put(TP_EVENT_API_END, 0, 0);
+    put(TP_EVENT_CUDA_CALL, 4, 0);
+    end_block();
+    begin_block(2, 9);
+    put_work(2, 100);
+    put_work(3, 1000);
+    put_work(4, 77); /* in no range */
+    end_block();
+    read_back();
+    expect_credit(17, 111, 111);
+    expect_credit(16, 1000, 1111);
+    ck_assert(summary.has_credits);
+    ck_assert_uint_eq(summary.work_count, 1);
+    ck_assert_uint_eq(summary.works[0].id, 5);
+    ck_assert_uint_eq(summary.works[0].ticks, 10000);
+    ck_assert_uint_eq(summary.without_launch, 0);
+}
+END_TEST
+
+/* What is open has what came so far; the reader goes on with it. */
+START_TEST(open_ranges_keep_what_they_have)
+{
+    begin_block(1, 0);
+    put(TP_EVENT_API_BEGIN, 16, 0);
+    put(TP_EVENT_CUDA_CALL, 1, 0);
+    put(TP_EVENT_API_BEGIN, 17, 0);
+    put(TP_EVENT_CUDA_CALL, 2, 0);
+    put(TP_EVENT_API_END, 0, 0);
+    put_work(1, 3);
+    put_work(2, 40);
+    end_block();
+    read_back();
+    expect_credit(17, 40, 40);
+    ck_assert_uint_eq(summary.path_count, 2);
+    ck_assert_uint_eq(summary.paths[0].of, TP_SUMMARY_OPEN);
+    ck_assert_uint_eq(summary.paths[0].own_ticks, 3);
+    ck_assert_uint_eq(summary.paths[0].below_ticks, 40);
+    ck_assert_uint_eq(summary.paths[1].of, TP_SUMMARY_ENDED);
+    ck_assert_uint_eq(summary.paths[1].parent, 1);
+    ck_assert_uint_eq(summary.call_count, 2);
+    ck_assert_uint_eq(summary.calls[1].id, 2);
+    ck_assert_uint_eq(summary.calls[1].path, 2);
+    ck_assert(summary.calls[1].saw_work);
+}
+END_TEST
+
+static void put_work_of_all(uint32_t count)
+{
+    for (uint32_t id = 1; id <= count;) {
+        begin_block(2, (uint64_t)id * 3);
+        for (uint32_t i = 0; i < RECORDS / 2 && id <= count; i++, id++)
+            put_work(id, 7);
+        end_block();
+    }
+}
+
+/* Calls of @count ids, then their work, by blocks. */
+static void call_and_work(uint32_t count)
+{
+    for (uint32_t id = 1; id <= count;) {
+        begin_block(1, (uint64_t)id * 4);
+        put(TP_EVENT_API_BEGIN, 16, 0);
+        for (uint32_t i = 0; i < RECORDS && id <= count; i++, id++)
+            put(TP_EVENT_CUDA_CALL, id, 0);
+        put(TP_EVENT_API_END, 0, 0);
+        end_block();
+    }
+    put_work_of_all(count);
+}
+
+START_TEST(a_million_calls_wait_for_their_work)
+{
+    call_and_work(TP_CREDIT_IDS);
+    read_back();
+    expect_credit(16, UINT64_C(7) * TP_CREDIT_IDS, UINT64_C(7) * TP_CREDIT_IDS);
+    ck_assert_uint_eq(summary.work_count + summary.without_launch, 0);
+    ck_assert_uint_eq(summary.path_count, 1);
+    ck_assert_uint_le(summary.call_count, TP_CREDIT_DONE_IDS + 1);
+}
+END_TEST
+
+START_TEST(more_calls_than_can_wait_are_counted)
+{
+    uint32_t more = 1000, count = TP_CREDIT_IDS + more;
+
+    call_and_work(count);
+    read_back();
+    expect_credit(16, UINT64_C(7) * TP_CREDIT_IDS, UINT64_C(7) * TP_CREDIT_IDS);
+    ck_assert_uint_eq(summary.work_count + summary.without_launch, more);
+    ck_assert_uint_eq(all_work(), UINT64_C(7) * count);
+}
+END_TEST
+
+START_TEST(more_work_than_can_wait_is_counted)
+{
+    uint32_t count = TP_CREDIT_WORKS + 5000;
+
+    put_work_of_all(count);
+    read_back();
+    ck_assert_uint_eq(summary.work_count, TP_CREDIT_WORKS);
+    ck_assert_uint_eq(summary.without_launch, 5000);
+    ck_assert_uint_eq(all_work(), UINT64_C(7) * count);
+}
+END_TEST
+
+/* Each of a row below each of a row, and a call in it that waits. */
+START_TEST(more_paths_than_there_is_room_for)
+{
+    uint32_t outer = 400, inner = 400, id = 0;
+
+    for (uint32_t o = 0; o < outer; o++) {
+        begin_block(1, (uint64_t)o * 4 * inner);
+        put(TP_EVENT_API_BEGIN, 16 + o, 0);
+        for (uint32_t i = 0; i < inner; i++) {
+            put(TP_EVENT_API_BEGIN, 1000 + i, 0);
+            put(TP_EVENT_CUDA_CALL, ++id, 0);
+            put(TP_EVENT_API_END, 0, 0);
+        }
+        put(TP_EVENT_API_END, 0, 0);
+        end_block();
+    }
+    put_work_of_all(id);
+    read_back();
+    ck_assert_uint_gt(summary.work_count + summary.without_launch, 0);
+    ck_assert_uint_gt(row_named(16, TP_EVENT_API_BEGIN)->sums.work_ticks, 0);
+    ck_assert_uint_eq(row_named(16, TP_EVENT_API_BEGIN)->sums.own_work_ticks, 0);
+    ck_assert_uint_eq(all_work(), UINT64_C(7) * id);
+}
+END_TEST
+
+/* Calls of an old range do not hold its path for ever, whatever waits. */
+START_TEST(paths_come_and_go)
+{
+    uint32_t id = 0;
+
+    for (uint32_t turn = 0; turn < 3000; turn++) {
+        begin_block(1, (uint64_t)turn * RECORDS);
+        for (uint32_t i = 0; i < 100; i++) {
+            put(TP_EVENT_API_BEGIN, 16 + turn, 0);
+            put(TP_EVENT_API_BEGIN, 4000 + i, 0);
+            put(TP_EVENT_CUDA_CALL, ++id, 0);
+            put_work(id, 7);
+            put(TP_EVENT_API_END, 0, 0);
+            put(TP_EVENT_API_END, 0, 0);
+        }
+        end_block();
+    }
+    read_back();
+    ck_assert_uint_eq(summary.work_count + summary.without_launch, 0);
+    ck_assert_uint_eq(all_work(), UINT64_C(7) * id);
+    expect_credit(16, 0, 700);
+    expect_credit(4000, 3000 * 7, 3000 * 7);
+}
+END_TEST
+
+/* What a range called that is in no total is credited to nobody; those below it keep theirs. */
+START_TEST(a_gap_takes_the_calls_of_what_was_open)
+{
+    begin_block(1, 0);
+    put(TP_EVENT_API_BEGIN, 16, 0);
+    put(TP_EVENT_CUDA_CALL, 1, 0);
+    put(TP_EVENT_API_BEGIN, 17, 0);
+    put(TP_EVENT_CUDA_CALL, 2, 0);
+    put(TP_EVENT_API_END, 0, 0);
+    put(TP_EVENT_API_BEGIN, 16, 0);
+    end_block();
+    begin_block(1, 100);
+    put(TP_EVENT_API_BEGIN, 18, 0);
+    put(TP_EVENT_API_END, 0, 0);
+    put_work(1, 7);
+    put_work(2, 70);
+    end_block();
+    read_back();
+    ck_assert_uint_eq(summary.totals.missing_ranges, 2);
+    expect_credit(17, 70, 70);
+    ck_assert_uint_eq(all_work(), 70);
+    ck_assert_uint_eq(summary.path_count, 1);
+    ck_assert_uint_eq(summary.calls[0].path, 0);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
@@ -267,6 +510,14 @@ int main(void)
         halves_come_and_go,
         more_halves_than_there_is_room_for_are_missing,
         a_gap_ends_what_was_open,
+        work_goes_where_its_call_was_made,
+        open_ranges_keep_what_they_have,
+        a_million_calls_wait_for_their_work,
+        more_calls_than_can_wait_are_counted,
+        more_work_than_can_wait_is_counted,
+        more_paths_than_there_is_room_for,
+        paths_come_and_go,
+        a_gap_takes_the_calls_of_what_was_open,
     };
 
     return unit_run("fold", setup, teardown, tests, UNIT_COUNT(tests));

@@ -76,7 +76,28 @@ static void put_some_tracks(struct tp_wire_out *out)
                                        .track = 5});
 }
 
-static void make(struct made *m)
+static void put_some_launches(struct tp_wire_out *out)
+{
+    struct tp_summary_sums credited = {.work_ticks = 90, .own_work_ticks = 40};
+    struct tp_summary_path open = {
+        .of = TP_SUMMARY_HELD, .track = 0, .frame = 0, .own_ticks = 6, .below_ticks = 7};
+    struct tp_summary_path ended = {.of = TP_SUMMARY_ENDED, .parent = 1, .row = 2};
+
+    tp_wire_put_varint(out, 1);
+    tp_summary_put_credit(out, 2, &credited);
+    tp_wire_put_varint(out, 2);
+    tp_summary_put_path(out, &open);
+    tp_summary_put_path(out, &ended);
+    tp_wire_put_varint(out, 2);
+    tp_summary_put_call(out, UINT32_MAX, 2, true);
+    tp_summary_put_call(out, 3, 0, false);
+    tp_wire_put_varint(out, 1);
+    tp_summary_put_waiting(out, 77, 5, 500);
+    tp_wire_put_varint(out, 11);
+    tp_wire_put_varint(out, 1100);
+}
+
+static void make_by(struct made *m, bool credits)
 {
     struct tp_wire_out out = {m->bytes + TP_SUMMARY_HEAD_BYTES, m->bytes + ROOM - 8, false};
 
@@ -93,9 +114,16 @@ static void make(struct made *m)
     tp_summary_put_totals(&out, &m->totals);
     put_some_rows(&out);
     put_some_tracks(&out);
+    if (credits)
+        put_some_launches(&out);
     ck_assert(!out.full);
     m->payload = (size_t)(out.at - m->bytes) - TP_SUMMARY_HEAD_BYTES;
     m->size = tp_summary_seal(m->bytes, m->payload, uuid, &m->totals);
+}
+
+static void make(struct made *m)
+{
+    make_by(m, true);
 }
 
 START_TEST(what_is_put_is_read)
@@ -137,6 +165,44 @@ START_TEST(what_is_put_is_read)
     ck_assert(!s.frames[1].has_held);
     ck_assert_uint_eq(s.half_count, 1);
     ck_assert_uint_eq(s.halves[0].record[4], 88);
+    ck_assert(s.has_credits);
+    ck_assert_uint_eq(s.rows[1].sums.work_ticks, 90);
+    ck_assert_uint_eq(s.rows[1].sums.own_work_ticks, 40);
+    ck_assert_uint_eq(s.path_count, 2);
+    ck_assert_uint_eq(s.paths[0].of, TP_SUMMARY_HELD);
+    ck_assert_uint_eq(s.paths[0].own_ticks, 6);
+    ck_assert_uint_eq(s.paths[0].below_ticks, 7);
+    ck_assert_uint_eq(s.paths[1].parent, 1);
+    ck_assert_uint_eq(s.paths[1].row, 2);
+    ck_assert_uint_eq(s.call_count, 2);
+    ck_assert_uint_eq(s.calls[0].id, UINT32_MAX);
+    ck_assert_uint_eq(s.calls[0].path, 2);
+    ck_assert(s.calls[0].saw_work);
+    ck_assert_uint_eq(s.calls[1].id, 2); /* behind the last number there is the first one */
+    ck_assert_uint_eq(s.calls[1].path, 0);
+    ck_assert(!s.calls[1].saw_work);
+    ck_assert_uint_eq(s.work_count, 1);
+    ck_assert_uint_eq(s.works[0].id, 77);
+    ck_assert_uint_eq(s.works[0].count, 5);
+    ck_assert_uint_eq(s.works[0].ticks, 500);
+    ck_assert_uint_eq(s.without_launch, 11);
+    ck_assert_uint_eq(s.without_launch_ticks, 1100);
+    tp_summary_free(&s);
+    free(m);
+}
+END_TEST
+
+START_TEST(one_that_credits_nobody_is_read)
+{
+    struct made *m = malloc(sizeof(*m));
+    struct tp_summary s;
+    struct tp_diag diag;
+
+    make_by(m, false);
+    ck_assert_int_eq(tp_summary_read(&s, m->bytes, m->size, uuid, &diag), 0);
+    ck_assert(!s.has_credits);
+    ck_assert_uint_eq(s.row_count, ROWS);
+    ck_assert_uint_eq(s.half_count, 1);
     tp_summary_free(&s);
     free(m);
 }
@@ -249,6 +315,7 @@ int main(void)
 {
     const TTest *const tests[] = {
         what_is_put_is_read,
+        one_that_credits_nobody_is_read,
         cut_or_changed_anywhere_is_refused,
         a_changed_payload_with_a_good_checksum_does_no_harm,
         no_memory_is_told,

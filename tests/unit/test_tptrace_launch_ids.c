@@ -149,6 +149,35 @@ START_TEST(an_offer_is_taken_when_room_ends)
 }
 END_TEST
 
+/* Pages that were retired have a place again then. */
+START_TEST(stragglers_are_found_when_the_window_has_widened)
+{
+    const uint32_t first_window = WINDOW / 4, page = 1024;
+
+    ids.straggler_max = 1000;
+    for (uint32_t id = 1; id <= 50; id++)
+        come(id);
+    for (uint32_t id = page; id < 2 * page; id++)
+        come(id);
+    come(first_window);
+    ck_assert_uint_eq(ids.straggler_count, 50);
+    come(first_window + page);
+    ck_assert_uint_eq(ids.window, TPTRACE_ID_PAGES / 2);
+    for (uint32_t id = 1; id <= 50; id += 2)
+        come(id); /* the other half of it */
+    for (uint32_t id = 1; id <= 50; id++) {
+        struct tptrace_launch_entry *entry = tptrace_launch_ids_look(&ids, id);
+        ck_assert(entry && entry->state == TPTRACE_ID_WAITING);
+        ck_assert_uint_eq(entry->wait->works, 1 + id % 2);
+    }
+    come(WINDOW);
+    come(WINDOW + first_window); /* and when they are stragglers once more */
+    for (uint32_t id = 1; id <= 50; id++)
+        ck_assert_uint_eq(tptrace_launch_ids_look(&ids, id)->wait->works, 1 + id % 2);
+    ck_assert_uint_eq(ids.given_up.works, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tptrace_launch_ids");
@@ -161,6 +190,7 @@ int main(void)
     tcase_add_test(tcase, a_queued_call_is_left_to_its_queue);
     tcase_add_test(tcase, much_under_way_widens_the_window);
     tcase_add_test(tcase, an_offer_is_taken_when_room_ends);
+    tcase_add_test(tcase, stragglers_are_found_when_the_window_has_widened);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

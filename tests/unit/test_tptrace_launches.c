@@ -425,6 +425,43 @@ START_TEST(calls_themselves_need_no_external_id)
 }
 END_TEST
 
+/* Calls of the driver that are inside of calls whose ids go by others, and by each other. */
+static void put_aliases(struct recording_track *c, uint32_t first, bool circle)
+{
+    uint32_t id = first;
+
+    put_gpu_kernel(c, 500, KERNEL, 200, 220, id + 1, 0, &device0);
+    put_cuda_api(c, 500, LAUNCH, 10, 100, id, 101, false);
+    put_cuda_api(c, 500, LAUNCH, 20, 30, id + 1, 101, true);
+    put_gpu_kernel(c, 500, KERNEL, 200, 220, id + 2, 0, &device0);
+    put_cuda_api(c, 500, LAUNCH, 110, 140, id + 1, 101, false);
+    put_cuda_api(c, 500, LAUNCH, 120, 130, circle ? id : id + 2, 101, true);
+    put_gpu_kernel(c, 500, KERNEL, 200, 220, id, 0, &device0);
+    put_gpu_kernel(c, 500, KERNEL, 200, 220, id + 1, 0, &device0);
+}
+
+START_TEST(ids_that_go_by_each_other_do_no_harm)
+{
+    struct recording rec;
+    struct recording_track t, c;
+    struct tp_averages_options options = {0};
+    struct reading r;
+
+    begin(&rec, "ticks");
+    begin_tracks(&rec, &t, &c);
+    put_records(&t, 0, "(a");
+    put_records(&t, 90, ")");
+    track_flush(&t);
+    put_aliases(&c, 1, false);
+    put_aliases(&c, 11, true);
+    end_tracks(&rec, &t, &c);
+    ck_assert_int_eq(read_averages(&r, "run", &options), 0);
+    double own_ns = sum_of(&r, "a", TP_MEASURE_SELF_DEVICE_TIME) * 1000;
+    ck_assert_msg(own_ns >= 0 && own_ns <= 8 * 20 + 1e-3, "%.3f ns", own_ns);
+    close_reading(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tptrace_launches");
@@ -443,6 +480,7 @@ int main(void)
     tcase_add_test(tcase, an_external_id_of_two_ranges_places_nothing);
     tcase_add_test(tcase, operators_ids_come_before_annotations);
     tcase_add_test(tcase, calls_themselves_need_no_external_id);
+    tcase_add_test(tcase, ids_that_go_by_each_other_do_no_harm);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -5,6 +5,8 @@
  *     allocs family          each way to allocate, resize and free, once; says what it did
  *     allocs leak N          N blocks of 1,000 bytes that stay, N that go
  *     allocs threads N       two threads: one allocates N blocks, the other frees them
+ *     allocs stacks N        from N different stacks, then thrice from one in a range of its own
+ *     allocs before N        N blocks before the range "late", freed in it; 2 N in it
  *     allocs mix N SEED      N blocks of 16 to 65,536 bytes, replaced at random
  *     allocs fork N          the same leak, in a child too
  *     allocs forked N        and in a child without a range
@@ -98,6 +100,53 @@ static NOINLINE void threads(int count)
     free(blocks);
 }
 
+static NOINLINE void *turn_left(unsigned way, int turns);
+
+static NOINLINE void *turn_right(unsigned way, int turns)
+{
+    void *block = !turns    ? take(100)
+                  : way & 1 ? turn_left(way >> 1, turns - 1)
+                            : turn_right(way >> 1, turns - 1);
+
+    kept = block;
+    return block;
+}
+
+static NOINLINE void *turn_left(unsigned way, int turns)
+{
+    void *block = !turns    ? take(200)
+                  : way & 1 ? turn_left(way >> 1, turns - 1)
+                            : turn_right(way >> 1, turns - 1);
+
+    kept = block;
+    return block;
+}
+
+/* One path for each number. */
+static NOINLINE void stacks(int count)
+{
+    for (unsigned way = 0; way < (unsigned)count; way++)
+        free(turn_left(way, 22));
+    tpagent_begin("late");
+    for (volatile int i = 0; i < 3; i++) /* from one place, not unrolled */
+        free(turn_left((unsigned)count, 22));
+    tpagent_end();
+}
+
+static void before(int count)
+{
+    void **blocks = calloc((size_t)count, sizeof(*blocks));
+
+    for (int i = 0; i < count; i++)
+        blocks[i] = take(1000);
+    tpagent_begin("late");
+    for (int i = 0; i < count; i++)
+        free(blocks[i]);
+    leak(count);
+    tpagent_end();
+    free(blocks);
+}
+
 static void mix(int count, uint64_t seed)
 {
     void *live[LIVE] = {NULL};
@@ -129,6 +178,10 @@ int main(int argc, char **argv)
         leak(count);
     else if (!strcmp(argv[1], "threads"))
         threads(count);
+    else if (!strcmp(argv[1], "before"))
+        before(count);
+    else if (!strcmp(argv[1], "stacks"))
+        stacks(count);
     else if (!strcmp(argv[1], "mix"))
         mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     else if (!strcmp(argv[1], "forked")) {

@@ -42,9 +42,9 @@ static void exit_now(int number)
 static void use_up_memory(void)
 {
     for (;;) {
-        char *memory = malloc(1 << 20);
-        if (memory)
-            memset(memory, 1, 1 << 20);
+        volatile char *memory = malloc(1 << 20);
+        for (size_t i = 0; memory && i < 1 << 20; i += 4096)
+            memory[i] = 1;
     }
 }
 

@@ -98,6 +98,23 @@ static struct tp_value value_per_call(const struct tp_average *row, enum tp_meas
 ROW_VALUE(cpu_time, value_per_call(row, TP_MEASURE_CPU_TIME))
 ROW_VALUE(device_time, value_per_call(row, TP_MEASURE_DEVICE_TIME))
 
+/* Nothing of rows without events. */
+#define SPREAD_VALUE(name, field)                                                                  \
+    ROW_VALUE(name,                                                                                \
+              row->spread.is_there ? number(tp_number_real(row->spread.field / 1000.0)) : none())
+SPREAD_VALUE(time_min, least)
+SPREAD_VALUE(time_median, median)
+SPREAD_VALUE(time_p90, p90)
+SPREAD_VALUE(time_p99, p99)
+SPREAD_VALUE(time_max, most)
+
+static struct tp_value value_time_is_exact(const struct tp_average *row)
+{
+    return row->spread.is_there
+               ? (struct tp_value){.kind = TP_VALUE_FLAG, .flag = row->spread.is_exact}
+               : none();
+}
+
 static struct tp_value value_device_type(const struct tp_average *row)
 {
     return (struct tp_value){.kind = TP_VALUE_TEXT, .text = tp_device_type_name(row->device_type)};
@@ -122,15 +139,16 @@ const struct tp_column *tp_column_get(enum tp_column_id id)
     return &columns[id];
 }
 
-bool tp_column_is_shown(enum tp_column_id id, bool rows_are_events)
+bool tp_column_is_shown(enum tp_column_id id, bool rows_are_events, bool percentiles)
 {
     return columns[id].where == TP_WHERE_ROWS ||
-           (columns[id].where == TP_WHERE_EVENTS && rows_are_events);
+           (columns[id].where == TP_WHERE_EVENTS && rows_are_events) ||
+           (columns[id].where == TP_WHERE_SPREAD && percentiles);
 }
 
 bool tp_column_is_sortable(enum tp_column_id id, bool rows_are_events)
 {
-    return tp_column_is_shown(id, rows_are_events) && columns[id].unit != TP_UNIT_STACK &&
+    return tp_column_is_shown(id, rows_are_events, false) && columns[id].unit != TP_UNIT_STACK &&
            columns[id].unit != TP_UNIT_SHAPES;
 }
 

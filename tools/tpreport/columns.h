@@ -30,6 +30,7 @@ enum tp_column_where {
     TP_WHERE_ROWS,   /* every kind of row, every format */
     TP_WHERE_EVENTS, /* single events, in JSON and CSV */
     TP_WHERE_TABLE,  /* the text table only */
+    TP_WHERE_SPREAD, /* groups, every format, when asked for */
 };
 
 enum tp_value_kind {
@@ -64,9 +65,10 @@ const struct tp_column *tp_column_get(enum tp_column_id id);
 
 /**
  * tp_column_is_shown - does @format's full set of columns have it for these rows?
- * Everything but text-table shares; columns of single events only when rows are events.
+ * Everything but text-table shares; columns of single events only when rows are events; of spreads
+ * (@percentiles) when they are asked for.
  */
-bool tp_column_is_shown(enum tp_column_id id, bool rows_are_events);
+bool tp_column_is_shown(enum tp_column_id id, bool rows_are_events, bool percentiles);
 
 /** tp_column_is_sortable - does --sort-by take it? All but lists and the shares of text tables. */
 bool tp_column_is_sortable(enum tp_column_id id, bool rows_are_events);

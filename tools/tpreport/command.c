@@ -44,6 +44,21 @@ static int choose_view(struct tp_run *run, struct tp_diag *diag)
     return run->view ? 0 : -TP_EUNSUPPORTED;
 }
 
+static int check_by(const struct tp_options *options, struct tp_diag *diag)
+{
+    if (options->selection.by == TP_BY_NOTHING)
+        return 0;
+    switch (options->command) {
+    case TP_COMMAND_AVERAGES:
+    case TP_COMMAND_EVENTS:
+    case TP_COMMAND_TREE:
+        return 0;
+    default:
+        return tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+                            "--by is for averages, events and tree; --rank and --pid select");
+    }
+}
+
 int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_diag *diag)
 {
     memset(run, 0, sizeof(*run));
@@ -52,6 +67,10 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     int result = choose_view(run, diag);
     if (!result && options->now && options->command != TP_COMMAND_TREE)
         result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "--now is for tree");
+    if (!result && options->group.percentiles && options->command != TP_COMMAND_AVERAGES)
+        result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET, "--percentiles is for averages");
+    if (!result)
+        result = check_by(options, diag);
     if (!result && options->command == TP_COMMAND_KERNELS)
         result = tp_kernels_check(run, diag);
     else if (!result && options->command == TP_COMMAND_MEMORY)
@@ -62,6 +81,10 @@ int tp_run_init(struct tp_run *run, const struct tp_options *options, struct tp_
     else if (!result && options->sort_by) {
         run->sort_column = tp_column_find(options->sort_by, rows_are_events(options), diag);
         result = run->sort_column < 0 ? run->sort_column : 0;
+        if (!result && !options->group.percentiles &&
+            tp_column_get(run->sort_column)->where == TP_WHERE_SPREAD)
+            result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
+                                  "rows have %s with --percentiles only", options->sort_by);
     }
     if (!result && options->command == TP_COMMAND_STACKS && run->view->write == tp_stacks_write)
         result = tp_options_check_metric(options, diag);
@@ -397,6 +420,7 @@ static int report_rows(struct tp_run *run, const struct tp_average *rows, size_t
     report.use_device = run->list.use_device;
     report.profile_memory = run->list.profile_memory;
     report.with_flops = run->list.with_flops;
+    report.percentiles = run->options->group.percentiles;
     int result = tp_run_write(run, &report, diag);
     tp_report_fini(&report);
     return result;

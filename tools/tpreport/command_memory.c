@@ -44,6 +44,16 @@ static int read_inputs(struct tp_run *run, struct tp_alloc_profile *profile, str
     return result;
 }
 
+/* What a selection leaves. Threads are told whole, whatever times are selected. */
+static size_t count_selected(const struct tp_run *run, const struct tp_alloc_profile *profile)
+{
+    const struct tp_selection *s = &run->options->selection;
+    bool is_whole =
+        !s->has_step && s->from.kind == TP_INSTANT_UNSET && s->to.kind == TP_INSTANT_UNSET;
+
+    return profile->records + profile->ranges.count + (is_whole ? profile->threads.count : 0);
+}
+
 static int write_report(struct tp_run *run, const struct tp_alloc_profile *profile,
                         struct tp_diag *diag)
 {
@@ -51,10 +61,11 @@ static int write_report(struct tp_run *run, const struct tp_alloc_profile *profi
     struct tp_report report = {.strings = &run->strings, .stacks = &run->stacks, .memory = &rows};
 
     int result = tp_alloc_report_init(&rows, profile, (enum tp_alloc_key)run->sort_column);
+    run->sort_column = -1; /* its rows are in order */
     if (result < 0)
         tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the report");
     else
-        result = run->view->write(&report, &run->options->view, run->output, diag);
+        result = tp_run_write(run, &report, diag);
     tp_alloc_report_fini(&rows);
     return result;
 }
@@ -65,6 +76,7 @@ int tp_command_memory(struct tp_run *run, struct tp_diag *diag)
 
     tp_alloc_profile_init(&profile);
     int result = read_inputs(run, &profile, diag);
+    run->event_count = count_selected(run, &profile);
     if (!result)
         result = write_report(run, &profile, diag);
     tp_alloc_profile_fini(&profile);

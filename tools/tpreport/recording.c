@@ -36,10 +36,26 @@ static int read_format(const struct tp_options *options, const char *expected, b
 typedef int tell_one(const char *path, const struct tp_selection *selection, bool json,
                      struct tp_buffer *out, bool *ret_partial, struct tp_diag *diag);
 
+/* Of a packed recording the reader knows the folder that it has been unpacked to. */
+static void put_as_named(struct tp_buffer *out, const struct tp_input *input,
+                         const struct tp_buffer *text)
+{
+    const char *at = text->bytes, *end = at + text->size, *next;
+    size_t size = input->unpacked ? strlen(input->unpacked) : 0;
+
+    while (size && (next = memmem(at, (size_t)(end - at), input->unpacked, size))) {
+        tp_buffer_bytes(out, at, (size_t)(next - at));
+        tp_buffer_string(out, input->archive);
+        at = next + size;
+    }
+    tp_buffer_bytes(out, at, (size_t)(end - at));
+    out->failed |= text->failed;
+}
+
 static int tell_of_each(struct tp_run *run, const char *formats, const char *between,
                         tell_one *tell, struct tp_diag *diag)
 {
-    struct tp_buffer out = {0};
+    struct tp_buffer out = {0}, text = {0};
     bool json, partial;
     int result = check_inputs(run, diag);
 
@@ -48,10 +64,13 @@ static int tell_of_each(struct tp_run *run, const char *formats, const char *bet
     for (int i = 0; i < run->input_count && !result; i++) {
         if (i)
             tp_buffer_string(&out, between);
-        result = tell(run->inputs[i].path, &run->options->selection, json, &out, &partial, diag);
+        tp_buffer_reset(&text);
+        result = tell(run->inputs[i].path, &run->options->selection, json, &text, &partial, diag);
+        put_as_named(&out, &run->inputs[i], &text);
         run->is_partial |= !result && partial;
     }
     tp_output_buffer(run->output, &out);
+    tp_buffer_fini(&text);
     tp_buffer_fini(&out);
     return result;
 }
@@ -109,5 +128,7 @@ int tp_command_pack(struct tp_run *run, struct tp_diag *diag)
     if (!result && !run->options->output_path)
         result = tp_diag_fail(diag, -TP_EVALUE, TP_DIAG_NO_OFFSET,
                               "an archive is not for the terminal: name it with -o FILE.tar.zst");
+    if (!result)
+        result = tp_output_hide(run->output, diag); /* as the recording's own files are */
     return result ? result : tptrace_pack(run->inputs[0].path, write_packed, run->output, diag);
 }

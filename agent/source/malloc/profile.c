@@ -27,17 +27,32 @@ struct tp_watched tp_watched;
 /* Set at start, constant afterwards. */
 static struct {
     uint64_t period;
+    uint64_t ticks_mask;
     unsigned depth;
 } profile;
+
+/*
+ * The last bits of the time stamp counter are noise, which on disk would take half a byte for an
+ * allocation and its free. Reading it takes longer than so many ticks: no time is before that of
+ * the record before.
+ */
+#define FINEST_TICKS 8u
+
+static inline uint64_t ticks_now(void)
+{
+    return tp_ticks() & profile.ticks_mask;
+}
 
 enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char **ret_why)
 {
     if (config->alloc.choice != TP_ALLOC_SAMPLE && config->alloc.choice != TP_ALLOC_ALL)
         return TP_MALLOC_COUNT;
+    profile.ticks_mask = tp_clock_kind == TP_CLOCK_TSC ? ~(uint64_t)(FINEST_TICKS - 1) : UINT64_MAX;
     profile.depth =
         config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
+    tp_stack_start(); /* whoever records inside of malloc may have to drain there */
     if (profile.depth) {
-        const char *lack = tp_stack_start();
+        const char *lack = tp_stack_start_frames();
         *ret_why = lack ? lack : *ret_why;
     }
     if (config->alloc.choice == TP_ALLOC_ALL)
@@ -161,7 +176,7 @@ static void write_sample(const void *pointer, size_t bytes, size_t asked, const 
     if (!is_watched)
         flags |= TP_ALLOC_UNWATCHED;
     if (!write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes,
-                      slack_and_flags(bytes, asked, flags), profile.period, tp_ticks()) &&
+                      slack_and_flags(bytes, asked, flags), profile.period, ticks_now()) &&
         is_watched)
         tp_watched_take(&tp_watched, pointer);
 }
@@ -178,18 +193,18 @@ void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t 
         return;
     uint32_t stack = profile.depth ? tp_stack_id(frame, profile.depth) : TP_NAME_NONE;
     write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes,
-                 slack_and_flags(bytes, asked, flags), 0, tp_ticks());
+                 slack_and_flags(bytes, asked, flags), 0, ticks_now());
 }
 
 void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer)
 {
     if ((mode == TP_MALLOC_ALL || tp_watched_take(&tp_watched, pointer)) && may_record())
-        write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, 0, 0, 0, tp_ticks());
+        write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, 0, 0, 0, ticks_now());
 }
 
 int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *ret_ticks)
 {
-    *ret_ticks = tp_ticks();
+    *ret_ticks = ticks_now();
     if (tp_tls.resizing == pointer) { /* of an outer call: from here on it is ours */
         tp_tls.resizing = NULL;
         return 1;

@@ -3,6 +3,7 @@
 #include "cuda.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,67 @@ static void graph(int count)
     CHECK(cudaGraphExecDestroy(exec));
     CHECK(cudaGraphDestroy(captured));
     CHECK(cudaFree(memory));
+}
+
+struct trainer {
+    void *exec, *memory;
+    int count;
+};
+
+/* Steps of one thread: kernels on two streams, a graph, and work outside of what is inside. */
+static void *train(void *argument)
+{
+    const struct trainer *trainer = argument;
+    void *first, *second;
+
+    CHECK(cudaStreamCreateWithFlags(&first, 1));
+    CHECK(cudaStreamCreateWithFlags(&second, 1));
+    tpagent_begin("train");
+    for (int i = 0; i < trainer->count; i++) {
+        tpagent_begin("step");
+        tpagent_begin("forward");
+        launch_scale(first);
+        tpagent_begin("forward"); /* not alone: a range of its own */
+        launch_scale(second);
+        tpagent_end();
+        CHECK(launch_as_nvcc(sum, 1, 32, first));
+        tpagent_end();
+        tpagent_begin("replay");
+        tpagent_begin("replay"); /* the same one */
+        CHECK(cudaGraphLaunch(trainer->exec, second));
+        tpagent_end();
+        tpagent_end();
+        CHECK(cudaMemsetAsync(trainer->memory, 0, 4096, first));
+        tpagent_end();
+        if (i % 100 == 99)
+            CHECK(cudaStreamSynchronize(first));
+    }
+    tpagent_end();
+    CHECK(cudaStreamSynchronize(first));
+    CHECK(cudaStreamSynchronize(second));
+    return NULL;
+}
+
+static void train_all(int count)
+{
+    struct trainer trainer = {.count = count};
+    void *stream, *captured;
+    pthread_t threads[2];
+
+    CHECK(cudaMalloc(&trainer.memory, 4096));
+    CHECK(cudaStreamCreateWithFlags(&stream, 1));
+    CHECK(cudaStreamBeginCapture(stream, 0));
+    launch_scale(stream);
+    CHECK(launch_as_nvcc(sum, 1, 32, stream));
+    CHECK(cudaStreamEndCapture(stream, &captured));
+    CHECK(cudaGraphInstantiate(&trainer.exec, captured, 0));
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, train, &trainer);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(cudaGraphExecDestroy(trainer.exec));
+    CHECK(cudaGraphDestroy(captured));
+    CHECK(cudaFree(trainer.memory));
 }
 
 static void pools(int count)
@@ -275,7 +337,7 @@ int main(int argc, char **argv)
     } scenarios[] = {{"graph", graph},       {"pools", pools},       {"driver", driver},
                      {"modules", modules},   {"shared", shared},     {"by_address", by_address},
                      {"external", external}, {"captured", captured}, {"failed", failed},
-                     {"contexts", contexts}};
+                     {"contexts", contexts}, {"train", train_all}};
 
     for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
         if (!strcmp(argv[1], scenarios[i].name)) {

@@ -116,6 +116,10 @@ def test_evicted():
         count, device_us = rows["Memcpy HtoD (Pageable -> Device)"]
         tap.equal(count, COPIES // 4, "copies")
         assert abs(device_us - COPIES // 4 * COPY_US) < 1e-6 * device_us + 1, device_us
+        count, credited_us = rows["copy"]
+        tap.equal((count, credited_us), (COPIES // 4, device_us), "ranges and their device time")
+        lost = [process["cuda"][key] for key in ("without_launch", "without_launch_ns")]
+        tap.equal(lost, [0, 0], "work whose call is not known")
         table, head = kernels_report(recording)
         row = table["scale(float*, float)"]
         tap.equal((row["count"], row["total_us"]), (COUNT // 4, COUNT // 4 * KERNEL_US), "kernels")

@@ -168,6 +168,7 @@ static int unpack(struct tp_input *input, struct tp_diag *diag)
     close(input->fd);
     input->fd = -1;
     input->is_directory = true;
+    input->archive = input->path;
     input->path = input->unpacked;
     return 0;
 }

@@ -29,7 +29,8 @@ struct tp_input {
     const struct tp_selection *selection; /* borrowed */
     int fd;                               /* -1 for a directory */
     bool is_directory;
-    char *unpacked; /* the folder with the files of a packed recording, which is @path then */
+    char *unpacked;      /* the folder with the files of a packed recording, which is @path then */
+    const char *archive; /* that recording; borrowed */
     const unsigned char *head; /* the first bytes, already read from @fd and decompressed */
     size_t head_size;
     struct tp_decompressor *decompressor; /* NULL: the file is not compressed */

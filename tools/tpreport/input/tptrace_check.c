@@ -298,10 +298,11 @@ static void put_summary(struct tp_buffer *out, const struct tptrace_run *run,
 }
 
 /* What goes on in what is left is held against the blocks there. */
-static int take_evicted(void *context, const struct tptrace_source *source)
+static int take_evicted(void *context, const struct tptrace_source *source, void **notes)
 {
     (void)context;
     (void)source;
+    (void)notes;
     return 0;
 }
 

@@ -83,6 +83,8 @@ static void set_times(struct tptrace_activity *a, const uint64_t *record,
 {
     uint64_t start = record[4], end = record[5];
 
+    a->start = start;
+    a->end = end;
     a->has_time = start && end >= start;
     if (!a->has_time) {
         a->start_ns = a->end_ns = start ? tptrace_cuda_ns(clock, cursor, start) : INT64_MIN;

@@ -43,6 +43,7 @@ int64_t tptrace_cuda_ns(const struct tptrace_cuda_clock *clock, struct tptrace_c
 struct tptrace_activity {
     const struct tp_stream_name *name;
     int64_t start_ns, end_ns; /* as far apart as its own clock says; equal when it has no time */
+    uint64_t start, end;      /* on that clock */
     uint64_t bytes, graph_node;
     uint32_t correlation;
     uint32_t thread; /* tid of a call, 0 unknown */

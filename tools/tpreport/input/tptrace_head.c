@@ -186,6 +186,15 @@ static void clock_lines(struct head *head, const struct tptrace_member *member)
         count_line(head, member, member->process.clock.segments - 1, "jump{|s} of the clock");
 }
 
+/* A record whose name is dropped is kept. */
+static void put_dropped(struct head *head, uint64_t count, const char *reason)
+{
+    bool is_name = reason && !strcmp(reason, tptrace_loss_reason(TP_LOSS_NO_NAME));
+
+    tp_buffer_count(head->out, count,
+                    is_name ? "name{|s} of ranges or whole stacks dropped" : "record{|s} dropped");
+}
+
 static void drop_lines(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_meta *meta = &member->process.meta;
@@ -193,7 +202,7 @@ static void drop_lines(struct head *head, const struct tptrace_member *member)
     for (size_t i = 0; i < meta->drop_count; i++) {
         if (!begin_member(head, member))
             continue;
-        tp_buffer_count(head->out, meta->drops[i].count, "record{|s} dropped");
+        put_dropped(head, meta->drops[i].count, meta->drops[i].reason);
         if (meta->drops[i].has_track)
             tp_buffer_format(head->out, " on track %u", meta->drops[i].track);
         if (meta->drops[i].reason)
@@ -211,8 +220,8 @@ static void untold_lines(struct head *head, const struct tptrace_member *member)
     for (unsigned i = 0; i < TP_LOSS_END; i++) {
         if (!losses->untold[i] || !begin_member(head, member))
             continue;
-        tp_buffer_count(head->out, losses->untold[i], "record{|s} dropped: ");
-        tp_buffer_string(head->out, tptrace_loss_reason(i));
+        put_dropped(head, losses->untold[i], tptrace_loss_reason(i));
+        tp_buffer_format(head->out, ": %s", tptrace_loss_reason(i));
         end(head);
     }
     count_line(head, member, p->totals.memory_slots,
@@ -289,9 +298,12 @@ static void summary_lines(struct head *head, const struct tptrace_member *member
                "evicted record{|s} of CUDA calls and device memory {is|are} in no row");
     if (!member->process.summary.work_only && tptrace_summary_has_work(&member->process.summary) &&
         begin_member(head, member)) {
-        tp_buffer_string(head->out, "evicted device work is in rows of its own alone: device times "
-                                    "of ranges are of what was kept, and CUDA calls of what was "
-                                    "evicted count as their ranges' own time");
+        tp_buffer_string(head->out,
+                         member->process.summary.file.has_credits
+                             ? "CUDA calls that were evicted count as their ranges' own time"
+                             : "evicted device work is in rows of its own alone: device times of "
+                               "ranges are of what was kept, and CUDA calls of what was evicted "
+                               "count as their ranges' own time");
         end(head);
     }
     count_line(head, member, t->without_sketch,

@@ -222,6 +222,19 @@ static void widen(struct tptrace_launch_ids *ids)
     ids->window *= 2;
 }
 
+/* Its ids had a page before, in a place that is another's or was, and those that wait are
+ * stragglers since: there must be one entry of an id only. */
+static void take_stragglers(struct tptrace_launch_ids *ids, struct tptrace_id_page *page)
+{
+    for (uint32_t i = 0; ids->straggler_count && i < PAGE_ENTRIES; i++) {
+        struct tptrace_straggler *straggler = *straggler_slot(ids, page->number << PAGE_BITS | i);
+        if (!straggler)
+            continue;
+        page->entries[i] = straggler->entry;
+        straggler->entry = (struct tptrace_launch_entry){.state = TPTRACE_ID_FREE};
+    }
+}
+
 /* ---- entries by id ---- */
 
 struct tptrace_launch_entry *tptrace_launch_ids_find(struct tptrace_launch_ids *ids,
@@ -249,6 +262,7 @@ struct tptrace_launch_entry *tptrace_launch_ids_find(struct tptrace_launch_ids *
         return NULL;
     (*place)->number = number;
     (*place)->is_used = true;
+    take_stragglers(ids, *place);
     return &(*place)->entries[correlation % PAGE_ENTRIES];
 }
 
@@ -282,6 +296,8 @@ struct tptrace_launch_entry *tptrace_launch_ids_follow(struct tptrace_launch_ids
 
     for (int hops = 0; entry && entry->state == TPTRACE_ID_ALIAS && hops < 4; hops++)
         entry = tptrace_launch_ids_find(ids, (uint32_t)entry->alias);
+    if (entry && entry->state == TPTRACE_ID_ALIAS) /* they go by each other: this one goes alone */
+        tptrace_launch_ids_forget(ids, entry);
     return entry;
 }
 

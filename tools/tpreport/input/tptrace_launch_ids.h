@@ -89,7 +89,8 @@ struct tptrace_launch_entry *tptrace_launch_ids_find(struct tptrace_launch_ids *
 struct tptrace_launch_entry *tptrace_launch_ids_look(struct tptrace_launch_ids *ids,
                                                      uint32_t correlation);
 
-/** tptrace_launch_ids_follow, _look_behind - ... or of the id that it goes by */
+/** tptrace_launch_ids_follow, _look_behind - ... or of the id that it goes by; followed, it is no
+ * alias */
 struct tptrace_launch_entry *tptrace_launch_ids_look_behind(struct tptrace_launch_ids *ids,
                                                             uint32_t correlation);
 struct tptrace_launch_entry *tptrace_launch_ids_follow(struct tptrace_launch_ids *ids,

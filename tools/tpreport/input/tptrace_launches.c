@@ -16,10 +16,11 @@
 #define PATH_LEVELS_MAX 512u
 #define TRUSTED_FROM 16384u /* ranges of a thread that tells of all of its calls */
 
-/* Which of the driver's calls are made by the runtime? */
+/* Which of the driver's calls are made by the runtime? Their own clock tells: ours may be off by
+ * more than lies between two calls. */
 struct nesting {
     struct {
-        int64_t start_ns, end_ns;
+        uint64_t start, end;
         uint32_t correlation;
     } runtime[NEAR];
     unsigned runtime_at;
@@ -182,6 +183,19 @@ static uint32_t number_of(const struct tp_stream *stream, uint64_t sequence)
     return (uint32_t)sequence ^ (uint32_t)((uintptr_t)stream >> 4) * 0x9e3779b1u;
 }
 
+static void place_entry(struct tptrace_launch_entry *entry, uint32_t correlation,
+                        struct tp_launch_node *node)
+{
+    entry->state = TPTRACE_ID_PLACED;
+    if (node->references == 1) {
+        node->id = correlation;
+        node->id_count = 1;
+    } else if (node->id && correlation == node->id + node->id_count) {
+        node->id_count++;
+    }
+    entry->node = tp_launch_hold(node);
+}
+
 int tptrace_launches_place(struct tptrace_launches *l, struct tp_stream *stream,
                            uint32_t correlation, const struct tptrace_launch_sink *sink)
 {
@@ -202,15 +216,8 @@ int tptrace_launches_place(struct tptrace_launches *l, struct tp_stream *stream,
         entry->seen |= wait->works ? TPTRACE_ID_SAW_WORK : 0;
         tptrace_wait_free(&l->ids, wait);
     }
-    entry->state = TPTRACE_ID_PLACED;
     entry->range = number_of(stream, tp_stream_innermost(stream));
-    if (node->references == 1) {
-        node->id = correlation;
-        node->id_count = 1;
-    } else if (node->id && correlation == node->id + node->id_count) {
-        node->id_count++;
-    }
-    entry->node = tp_launch_hold(node);
+    place_entry(entry, correlation, node);
     return error ? error : tp_stream_add_call(stream);
 }
 
@@ -516,7 +523,7 @@ static int make_alias(struct tptrace_launches *l, uint32_t correlation, uint32_t
     inner->alias = goes_by;
     if (!wait)
         return 0;
-    struct tptrace_launch_entry *outer = tptrace_launch_ids_find(&l->ids, goes_by);
+    struct tptrace_launch_entry *outer = tptrace_launch_ids_follow(&l->ids, goes_by);
     int error = outer ? 0 : -ENOMEM;
     if (!error && outer->state == TPTRACE_ID_PLACED) {
         outer->seen |= wait->works ? TPTRACE_ID_SAW_WORK : 0;
@@ -545,15 +552,15 @@ static int take_runtime(struct tptrace_launches *l, struct caller *caller,
 
     for (unsigned i = nesting->held_count; i-- > 0 && looked < NEAR && !error; looked++) {
         const struct tptrace_activity *inner = &nesting->held[i].call;
-        if (inner->start_ns < call->start_ns || inner->end_ns > call->end_ns)
+        if (inner->start < call->start || inner->end > call->end)
             continue;
         error = make_alias(l, inner->correlation, call->correlation, sink);
         memmove(&nesting->held[i], &nesting->held[i + 1],
                 (--nesting->held_count - i) * sizeof(nesting->held[0]));
     }
     unsigned at = nesting->runtime_at++ % NEAR;
-    nesting->runtime[at].start_ns = call->start_ns;
-    nesting->runtime[at].end_ns = call->end_ns;
+    nesting->runtime[at].start = call->start;
+    nesting->runtime[at].end = call->end;
     nesting->runtime[at].correlation = call->correlation;
     return error ? error : accept_call(l, caller, call, told_ticks, sink);
 }
@@ -566,8 +573,7 @@ static int take_driver(struct tptrace_launches *l, struct caller *caller,
     int error = 0;
 
     for (unsigned i = 0; i < NEAR; i++) {
-        if (nesting->runtime[i].start_ns <= call->start_ns &&
-            nesting->runtime[i].end_ns >= call->end_ns)
+        if (nesting->runtime[i].start <= call->start && nesting->runtime[i].end >= call->end)
             return make_alias(l, call->correlation, nesting->runtime[i].correlation, sink);
     }
     if (nesting->held_count == HELD) {
@@ -583,8 +589,6 @@ static int take_driver(struct tptrace_launches *l, struct caller *caller,
 static bool make_nesting(struct caller *caller)
 {
     caller->nesting = calloc(1, sizeof(*caller->nesting));
-    for (unsigned i = 0; caller->nesting && i < NEAR; i++)
-        caller->nesting->runtime[i].end_ns = INT64_MIN;
     return caller->nesting;
 }
 
@@ -704,6 +708,59 @@ int tptrace_launches_external(struct tptrace_launches *l, uint32_t correlation, 
                               uint64_t id)
 {
     return correlation ? tptrace_externals_add(&l->externals, correlation, type, id) : 0;
+}
+
+/* ---- what others have joined ---- */
+
+struct tp_launch_node *tptrace_launches_open_path(struct tptrace_launches *l,
+                                                  const struct tp_launch_key *key, void **note,
+                                                  int64_t own_ns, int64_t below_ns)
+{
+    struct tp_launch_node *node = *note ? *note : tp_launch_open(&l->tree, key);
+
+    if (!node)
+        return NULL;
+    *note = node;
+    node->sums.device_ns += own_ns;
+    node->below.device_ns += below_ns;
+    return node;
+}
+
+struct tp_launch_node *tptrace_launches_ended_path(struct tptrace_launches *l,
+                                                   struct tp_launch_node *parent,
+                                                   const struct tp_launch_key *key)
+{
+    return tp_launch_child(&l->tree, parent ? parent : &l->tree.root, key);
+}
+
+int tptrace_launches_placed(struct tptrace_launches *l, uint32_t correlation,
+                            struct tp_launch_node *node, bool saw_work)
+{
+    struct tptrace_launch_entry *entry = tptrace_launch_ids_find(&l->ids, correlation);
+
+    if (!entry)
+        return -ENOMEM;
+    if (entry->state != TPTRACE_ID_FREE)
+        return 0; /* an id that is there twice: not of our making */
+    entry->range = correlation;
+    entry->seen |= saw_work ? TPTRACE_ID_SAW_WORK : 0;
+    place_entry(entry, correlation, node ? node : &l->tree.root);
+    return 0;
+}
+
+int tptrace_launches_waiting(struct tptrace_launches *l, uint32_t correlation, uint64_t works,
+                             int64_t device_ns)
+{
+    struct tptrace_launch_entry *entry = tptrace_launch_ids_find(&l->ids, correlation);
+    struct tptrace_wait *wait = NULL;
+
+    if (entry && (entry->state == TPTRACE_ID_FREE || entry->state == TPTRACE_ID_WAITING))
+        wait = tptrace_launch_ids_wait(&l->ids, entry, correlation);
+    if (!wait)
+        return entry ? 0 : -ENOMEM;
+    wait->works += works;
+    wait->device_ns += device_ns;
+    return 0;
 }
 
 /* ---- watching ---- */

@@ -66,6 +66,31 @@ void tptrace_launches_folded(const struct tptrace_source *source,
 int tptrace_launches_merge(struct tptrace_launches *launches, const struct tp_stream_range *into,
                            void **into_note, void *note, bool fold);
 
+/*
+ * What others have joined before the first record. Paths are borrowed until
+ * tptrace_launches_finish.
+ */
+
+/** tptrace_launches_open_path - of a range that goes on; NULL without memory
+ * @note: of it; @own_ns: of its own calls, @below_ns: of ranges below that are told already */
+struct tp_launch_node *tptrace_launches_open_path(struct tptrace_launches *launches,
+                                                  const struct tp_launch_key *key, void **note,
+                                                  int64_t own_ns, int64_t below_ns);
+
+/** tptrace_launches_ended_path - of ranges that have ended; NULL without memory
+ * @parent: NULL: they had none */
+struct tp_launch_node *tptrace_launches_ended_path(struct tptrace_launches *launches,
+                                                   struct tp_launch_node *parent,
+                                                   const struct tp_launch_key *key);
+
+/** tptrace_launches_placed - a call was made there (NULL: in no range); did its work come? */
+int tptrace_launches_placed(struct tptrace_launches *launches, uint32_t correlation,
+                            struct tp_launch_node *node, bool saw_work);
+
+/** tptrace_launches_waiting - work came whose call may come */
+int tptrace_launches_waiting(struct tptrace_launches *launches, uint32_t correlation,
+                             uint64_t works, int64_t device_ns);
+
 /** tptrace_launches_rest - a thread's records have been read up to here */
 int tptrace_launches_rest(struct tptrace_launches *launches, const struct tptrace_source *source,
                           struct tp_stream *stream, const struct tptrace_launch_sink *sink);

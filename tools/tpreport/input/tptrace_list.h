@@ -95,7 +95,7 @@ struct tptrace_list {
 };
 
 /** tptrace_list_evicted - a consumer's: device work of the running summary goes to list->summed */
-int tptrace_list_evicted(void *context, const struct tptrace_source *source);
+int tptrace_list_evicted(void *context, const struct tptrace_source *source, void **notes);
 
 /** tptrace_items_find - index of the range with a number on a track among items sorted by these;
  * TPTRACE_NO_ITEM for none */

@@ -13,6 +13,8 @@
 
 #define TROUBLES_KEPT 8
 #define NOTES_MAX 40
+#define FRAMES_MAX (TP_NAME_LENGTH_LIMIT / sizeof(uint32_t))
+#define PARTS_MAX 8 /* of a stack; the agent makes three */
 
 /* A file's functions; several processes have the same ones. */
 struct file {
@@ -243,26 +245,52 @@ static int frame_of(struct reader *r, uint32_t id, uint32_t *ret_string)
     return 0;
 }
 
-/* A stack's name as a stack of the report. */
-static int resolve(struct reader *r, uint32_t id, uint32_t *ret_stack)
+static bool is_stack(const struct reader *r, uint32_t id, struct tp_name *ret_name)
 {
     const struct tp_names *file = tptrace_names_file(r->names);
-    uint32_t frames[TP_NAME_LENGTH_LIMIT / sizeof(uint32_t)], count = 0, frame;
+
+    return file && tp_names_get(file, id, ret_name) && ret_name->kind == TP_NAME_STACK;
+}
+
+struct frames {
+    uint32_t ids[FRAMES_MAX], count;
+};
+
+/* The frames of one name. @ret_outer: the stack that goes on, TP_NAME_NONE for none. */
+static int add_frames(struct reader *r, const struct tp_name *name, struct frames *frames,
+                      uint32_t *ret_outer)
+{
+    uint32_t count = name->size / sizeof(uint32_t), id;
+    struct tp_name outer;
+    int error = 0;
+
+    *ret_outer = TP_NAME_NONE;
+    for (uint32_t i = 0; i < count && frames->count < FRAMES_MAX && !error; i++) {
+        memcpy(&id, name->bytes + i * sizeof(id), sizeof(id));
+        if (i + 1 == count && is_stack(r, id, &outer))
+            *ret_outer = id;
+        else
+            error = frame_of(r, id, &frames->ids[frames->count++]);
+    }
+    return error;
+}
+
+/* A stack's name as a stack of the report. In a damaged file its parts may follow each other round
+ * and round. */
+static int resolve(struct reader *r, uint32_t id, uint32_t *ret_stack)
+{
+    struct frames frames = {.count = 0};
     struct tp_name name;
     int error = 0;
 
     *ret_stack = TP_STACK_NONE;
     if (id == TP_NAME_NONE)
         return 0;
-    if (!file || !tp_names_get(file, id, &name) || name.kind != TP_NAME_STACK) {
-        error = frame_of(r, id, &frames[0]); /* says why there is none */
-        return error ? error : tp_stacks_put(r->stacks, frames, 1, ret_stack);
-    }
-    for (; !error && count < name.size / sizeof(frame); count++) {
-        memcpy(&frame, name.bytes + count * sizeof(frame), sizeof(frame));
-        error = frame_of(r, frame, &frames[count]);
-    }
-    return error ? error : tp_stacks_put(r->stacks, frames, count, ret_stack);
+    if (!is_stack(r, id, &name)) /* says why there is none */
+        error = frame_of(r, id, &frames.ids[frames.count++]);
+    for (unsigned i = 0; !error && i < PARTS_MAX && is_stack(r, id, &name); i++)
+        error = add_frames(r, &name, &frames, &id);
+    return error ? error : tp_stacks_put(r->stacks, frames.ids, frames.count, ret_stack);
 }
 
 static int resolve_stacks(struct reader *r)

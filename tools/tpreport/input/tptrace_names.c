@@ -316,19 +316,12 @@ static size_t call_size(const char *text, size_t size)
     return version ? size - digits - 2 : size;
 }
 
-static bool has_word(const char *text, size_t size, const char *word)
-{
-    return memmem(text, size, word, strlen(word)) != NULL;
-}
-
 static struct tp_stream_name *find_call(struct tptrace_names *names, const struct tp_name *text)
 {
     struct tp_stream_name *name = find_text(names, text->bytes, call_size(text->bytes, text->size));
 
     if (name)
-        name->launches = has_word(text->bytes, text->size, "Launch") ||
-                         has_word(text->bytes, text->size, "Memcpy") ||
-                         has_word(text->bytes, text->size, "Memset");
+        name->launches = tp_name_launches(text->bytes, text->size);
     return name;
 }
 

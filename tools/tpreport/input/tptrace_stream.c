@@ -763,7 +763,10 @@ static int finish_tracks(struct run *run)
         if (r) {
             r->consumer = &run->consumers[0];
             begin_watch(r);
-            error = tp_stream_finish(&r->stream, run->process->last_ticks);
+            if (track->join.begins_at && !r->given) /* what ended where nobody counted: unknown */
+                error = tp_stream_restart(&r->stream, NULL, 0, r->stream.ticks);
+            if (!error)
+                error = tp_stream_finish(&r->stream, run->process->last_ticks);
             error = end_watch(r, error);
             if (!error && r->consumer->end_track && !r->source.is_muted)
                 error = r->consumer->end_track(r->consumer->context, &r->source, &r->stream);
@@ -881,7 +884,7 @@ static int fail_track(struct run *run, uint32_t number)
 }
 
 /* Ranges that were open in what was evicted go on in what is left. */
-static int begin_track(struct run *run, const struct tp_summary_track *told)
+static int begin_track(struct run *run, const struct tp_summary_track *told, void **notes)
 {
     struct tptrace_process *p = run->process;
     struct tptrace_track *track;
@@ -896,7 +899,10 @@ static int begin_track(struct run *run, const struct tp_summary_track *told)
         track->join.begins_at = told->next_slot;
     struct tptrace_piece piece = {.track = track, .first_ticks = told->ticks};
     struct tptrace_reading *r = find_reading(run, &piece);
-    return r ? tptrace_summary_adopt(&p->summary, told, &p->clock, &r->stream) : -ENOMEM;
+    if (!r)
+        return -ENOMEM;
+    return tptrace_summary_adopt(&p->summary, told, &p->clock, r->is_watched ? notes : NULL,
+                                 &r->stream);
 }
 
 static int begin_half(struct run *run, const struct tp_summary_half *told)
@@ -931,19 +937,23 @@ static int begin_evicted(struct run *run)
                                     .user = run->options->user,
                                     .options = run->options,
                                     .cuda_totals = &p->totals.cuda};
-    int error = 0;
+    void **notes = calloc(2 * ((size_t)summary->frame_count + 1), sizeof(*notes));
 
+    if (!notes)
+        return -ENOMEM;
     run->blocks.first_segment = summary->totals.first_segment;
     if (summary->totals.last_ticks > p->last_ticks)
         p->last_ticks = summary->totals.last_ticks;
     p->totals.stream.device_memory += summary->totals.device_memory;
     p->totals.cuda.has_device_work |= tptrace_summary_has_work(&p->summary);
     p->summary.work_only = !is_of_ranges(run->options);
+    int error = run->consumers[0].evicted(run->consumers[0].context, &source, notes);
     for (uint32_t i = 0; i < summary->track_count && !p->summary.work_only && !error; i++)
-        error = begin_track(run, &summary->tracks[i]);
+        error = begin_track(run, &summary->tracks[i], notes);
     for (uint32_t i = 0; i < summary->half_count && !p->summary.work_only && !error; i++)
         error = begin_half(run, &summary->halves[i]);
-    return error ? error : run->consumers[0].evicted(run->consumers[0].context, &source);
+    free(notes);
+    return error;
 }
 
 int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names *names,

@@ -86,8 +86,10 @@ struct tptrace_consumer {
                      const struct tp_stream *stream);
     const struct tptrace_watcher *watcher;
     /* what segments came to that are gone, of which the stream tells no more; by the first
-     * worker's, before all else. NULL: it is not wanted, and what is kept of them is told. */
-    int (*evicted)(void *context, const struct tptrace_source *source);
+     * worker's, before all else. NULL: it is not wanted, and what is kept of them is told.
+     * @notes: of the watcher's ranges that go on: two for each of the summary's frames, of itself
+     * and of its only child that has ended; NULL and NULL at first. None without a watcher. */
+    int (*evicted)(void *context, const struct tptrace_source *source, void **notes);
     int (*end_process)(
         void *context); /* the process and its names go away; by one thread for all workers */
 };

@@ -39,9 +39,11 @@ void tptrace_summary_close(struct tptrace_summary *summary)
 void tptrace_summary_release(struct tptrace_summary *summary)
 {
     struct tp_summary_totals totals = summary->file.totals;
+    bool has_credits = summary->file.has_credits;
 
     tp_summary_free(&summary->file);
     summary->file.totals = totals;
+    summary->file.has_credits = has_credits;
 }
 
 /* Over a long time a clock's rate is what it was in that time; over a short one what it is in a
@@ -58,6 +60,7 @@ int64_t tptrace_summary_ns(const struct tptrace_summary *summary, const struct t
     int64_t from_ns = tp_clock_ns(clock, &cursor, first);
     int64_t to_ns = tp_clock_ns(clock, &cursor, first + span);
     long double ns = (long double)ticks * (long double)(to_ns - from_ns) / (long double)span;
+    ns += ns < 0 ? -0.5L : 0.5L;
     return ns < 0x1p62L && ns > -0x1p62L ? (int64_t)ns : ns < 0 ? INT64_MIN / 2 : INT64_MAX / 2;
 }
 
@@ -73,16 +76,18 @@ static struct tp_stream_kids kids_of(const struct tptrace_summary *summary,
 
 int tptrace_summary_adopt(const struct tptrace_summary *summary,
                           const struct tp_summary_track *track, const struct tp_clock *clock,
-                          struct tp_stream *stream)
+                          void *const *notes, struct tp_stream *stream)
 {
     int error = 0;
 
     for (uint32_t i = 0; i < track->frame_count && !error; i++) {
-        const struct tp_summary_frame *frame = &summary->file.frames[track->first_frame + i];
+        size_t number = (size_t)track->first_frame + i;
+        const struct tp_summary_frame *frame = &summary->file.frames[number];
         struct tp_stream_adopted range = {
             .ticks = frame->start,
             .device_start = frame->device_start,
             .kids = kids_of(summary, clock, &frame->kids),
+            .note = notes ? notes[2 * number] : NULL,
             .has_held = frame->has_held,
         };
         memcpy(range.record, frame->record, sizeof(range.record));
@@ -92,6 +97,7 @@ int tptrace_summary_adopt(const struct tptrace_summary *summary,
             range.held.end_ticks = frame->held.end;
             range.held.memory = frame->held.memory;
             range.held.device = frame->held.device;
+            range.held.note = notes ? notes[2 * number + 1] : NULL;
             range.held.kids = kids_of(summary, clock, &frame->held.kids);
         }
         error = tp_stream_adopt(stream, &range);

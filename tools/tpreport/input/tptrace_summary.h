@@ -30,11 +30,11 @@ void tptrace_summary_close(struct tptrace_summary *summary);
 /** tptrace_summary_release - all but totals and counts */
 void tptrace_summary_release(struct tptrace_summary *summary);
 
-/** tptrace_summary_adopt - a track's open ranges and counters go on in @stream. Return: 0 or
- * -ENOMEM. */
+/** tptrace_summary_adopt - a track's open ranges and counters go on in @stream
+ * @notes: two for each of the summary's frames; NULL none. Return: 0 or -ENOMEM. */
 int tptrace_summary_adopt(const struct tptrace_summary *summary,
                           const struct tp_summary_track *track, const struct tp_clock *clock,
-                          struct tp_stream *stream);
+                          void *const *notes, struct tp_stream *stream);
 
 /** tptrace_summary_has_work - did a device do any of what is counted? */
 bool tptrace_summary_has_work(const struct tptrace_summary *summary);

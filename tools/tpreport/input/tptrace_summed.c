@@ -66,10 +66,11 @@ int tptrace_summed_read(const struct tptrace_summed_reading *reading,
     return error;
 }
 
-int tptrace_list_evicted(void *context, const struct tptrace_source *source)
+int tptrace_list_evicted(void *context, const struct tptrace_source *source, void **notes)
 {
     struct tptrace_list *list = context;
     struct tptrace_summed_reading reading = {list->summed, &list->cursor, &list->made};
 
+    (void)notes;
     return tptrace_summed_read(&reading, source);
 }

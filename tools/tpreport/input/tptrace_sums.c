@@ -68,6 +68,7 @@ struct tp_average_event tptrace_sums_average(const struct tptrace_worker_sums *w
         .start_ns = member->start_ns,
         .end_ns = member->end_ns,
         .sequence = member->sequence,
+        .has_lengths = true,
     };
     if (member->kind >= TP_EVENT_CUDA_API)
         dress(&average, member->kind);
@@ -168,6 +169,14 @@ static inline uint8_t kind_of_cell(unsigned kind)
     return kind == TP_EVENT_OP_BEGIN || kind == TP_EVENT_CUDA_BEGIN ? (uint8_t)kind : 0;
 }
 
+/* Sums are of many events; what each took is told beside them. */
+static int tell_length(struct tptrace_worker_sums *w, const struct tptrace_member_event *member)
+{
+    struct tp_average_event average = tptrace_sums_average(w, member);
+
+    return tp_averages_length(w->averages, &average, member->end_ns - member->start_ns);
+}
+
 int tptrace_sums_add(struct tptrace_worker_sums *w, const struct tptrace_member_event *member)
 {
     struct tptrace_cell *cell = find_cell(w, member->name, 0, 0, member->kind);
@@ -189,7 +198,7 @@ int tptrace_sums_add(struct tptrace_worker_sums *w, const struct tptrace_member_
         w->last = *member;
         w->has_last = true;
     }
-    return error;
+    return error || !w->percentiles ? error : tell_length(w, member);
 }
 
 /* Device memory waits for the process's end: a framework's own is shown instead. */
@@ -270,6 +279,11 @@ static int sum_range(void *context, const struct tptrace_source *source,
         set_member(&w->last, range, sequence);
         w->has_last = true;
     }
+    if (!error && w->percentiles) {
+        struct tptrace_member_event member;
+        set_member(&member, range, sequence);
+        error = tell_length(w, &member);
+    }
     return error;
 }
 
@@ -290,6 +304,7 @@ static int sum_async(void *context, const struct tptrace_source *source,
     average.flags |= TP_EVENT_ASYNC;
     average.cpu_total_ns = async->end_ns - async->start_ns;
     average.count = 1;
+    average.has_lengths = false;
     return error ? error : tp_averages_add(w->averages, &average);
 }
 
@@ -319,6 +334,7 @@ int tptrace_sums_create(struct tptrace_sums **ret_sums, unsigned count,
         w->all = sums;
         w->is_first = !i;
         w->by_shapes = options->group_by_input_shapes;
+        w->percentiles = options->percentiles;
         sums->consumers[i] = (struct tptrace_consumer){.context = w,
                                                        .range = sum_range,
                                                        .async = sum_async,

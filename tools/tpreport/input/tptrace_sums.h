@@ -37,7 +37,7 @@ struct tptrace_worker_sums {
     struct tptrace_names *names;
     struct tptrace_cuda_totals *cuda_totals;
     int32_t node_id;
-    bool by_shapes;
+    bool by_shapes, percentiles;
     enum tp_by by;
     struct tptrace_member_event last; /* of all, in list order */
     bool has_last;
@@ -97,7 +97,7 @@ void tptrace_sums_own_memory(struct tptrace_worker_sums *w, int64_t ns, int64_t 
                              uint64_t count);
 
 /** tptrace_sums_evicted - a consumer's: rows of the running summary are rows as all others */
-int tptrace_sums_evicted(void *context, const struct tptrace_source *source);
+int tptrace_sums_evicted(void *context, const struct tptrace_source *source, void **notes);
 
 /** tptrace_sums_cuda_consumer - what a consumer needs to take CUDA's records */
 void tptrace_sums_cuda_consumer(struct tptrace_worker_sums *w, struct tptrace_consumer *consumer);

@@ -9,6 +9,7 @@
 #include "model/hash.h"
 
 #define CURVE_WIDTH_NS 1000000 /* at first */
+#define LEAK_BLOCKS 16         /* fewer are no growth */
 
 void tp_alloc_profile_init(struct tp_alloc_profile *profile)
 {
@@ -129,8 +130,11 @@ static int add_site(struct tp_alloc_profile *p, const struct tp_alloc_event *e)
         p->sites = sites;
         p->capacity = capacity;
     }
-    p->sites[p->count++] = (struct tp_alloc_site){
-        .range = e->range, .stack = e->stack, .thread = e->thread, .period = e->period};
+    p->sites[p->count++] = (struct tp_alloc_site){.range = e->range,
+                                                  .stack = e->stack,
+                                                  .thread = e->thread,
+                                                  .period = e->period,
+                                                  .first = p->process_records - 1};
     return 0;
 }
 
@@ -340,8 +344,8 @@ static void count_live(struct tp_alloc_profile *p)
             continue;
         struct tp_alloc_site *site = &p->sites[block->owner];
         double weight = weight_of(block->bytes, site->period);
-        unsigned quarter =
-            (unsigned)(4 * block->ns / p->process_records); /* its number, not a time */
+        unsigned quarter = (unsigned)(4 * (block->ns - site->first) /
+                                      (p->process_records - site->first)); /* numbers, no times */
         site->sums.live_blocks += weight;
         site->sums.live_bytes += weight * (double)block->bytes;
         site->sums.quarters |= 1u << quarter;
@@ -413,7 +417,7 @@ double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key ke
 
 bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums)
 {
-    return sums->quarters == 0xf;
+    return sums->quarters == 0xf && sums->live_blocks >= LEAK_BLOCKS;
 }
 
 double tp_alloc_error95(double variance)

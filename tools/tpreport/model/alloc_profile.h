@@ -22,7 +22,7 @@ struct tp_alloc_sums {
     double temporary;               /* freed by their thread before it allocated anything else */
     double allocations_variance, bytes_variance; /* of the estimates; 0 where all is recorded */
     unsigned quarters; /* bit q: of its blocks that are live at the end some are among quarter q of
-                        * the process's allocations */
+                        * the process's allocations since its own first one */
 };
 
 /* Where allocations came from; a place of one process. */
@@ -31,6 +31,7 @@ struct tp_alloc_site {
     uint32_t stack;  /* the caller's, until it is resolved to a stack of the report */
     uint32_t thread; /* string id */
     uint64_t period; /* mean bytes between samples; 0: all are recorded */
+    int64_t first;   /* number of its first allocation in the process */
     struct tp_alloc_sums sums;
     double live_bytes, live_at_peak;
     uint64_t peak_seen; /* the peak that live_at_peak is about */
@@ -152,8 +153,8 @@ const char *tp_alloc_key_name(enum tp_alloc_key key);
 enum tp_alloc_key tp_alloc_key_find(const char *name);
 double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key key);
 
-/** tp_alloc_is_suspect - are blocks that are live at the end among each quarter of the process's
- * allocations? */
+/** tp_alloc_is_suspect - is more and more live, to the end: are blocks that are live then among
+ * each quarter of the process's allocations since the first one there, and some of them? */
 bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums);
 
 /**

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/event_list.h"
 #include "model/group.h"
@@ -65,6 +66,7 @@ void tp_average_total(struct tp_average *total, const struct tp_average *row)
 /* Rows grow with the groups. */
 struct rows {
     struct tp_average *items;
+    struct tp_spread *spreads; /* NULL: nobody wants them */
     size_t capacity;
 };
 
@@ -77,8 +79,36 @@ static int rows_reserve(struct rows *rows, size_t count)
     if (!items)
         return -ENOMEM;
     rows->items = items;
+    if (rows->spreads) {
+        struct tp_spread *spreads = realloc(rows->spreads, capacity * sizeof(*spreads));
+        if (!spreads)
+            return -ENOMEM;
+        memset(spreads + rows->capacity, 0, (capacity - rows->capacity) * sizeof(*spreads));
+        rows->spreads = spreads;
+    }
     rows->capacity = capacity;
     return 0;
+}
+
+static int add_length(struct tp_spread *spread, const struct tp_average *event)
+{
+    bool host = event->device_type == TP_DEVICE_CPU;
+
+    return tp_spread_add(
+        spread, 1e3 * tp_number_to_double(
+                          event->sums[host ? TP_MEASURE_CPU_TIME : TP_MEASURE_DEVICE_TIME]));
+}
+
+/* Rows of @count groups have them then. */
+static int finish_spreads(struct rows *rows, size_t count, int result)
+{
+    for (size_t i = 0; rows->spreads && i < rows->capacity; i++) {
+        if (!result && i < count)
+            result = tp_spread_values(&rows->spreads[i], &rows->items[i].spread);
+        tp_spread_fini(&rows->spreads[i]);
+    }
+    free(rows->spreads);
+    return result;
 }
 
 static int start_group(struct tp_grouping *grouping, const struct tp_average *first,
@@ -117,9 +147,10 @@ static int add_event(struct tp_grouping *grouping, struct rows *rows,
         if (!result)
             result = start_group(grouping, event, &rows->items[number]);
     }
-    if (!result)
-        add_sums(&rows->items[number], event);
-    return result;
+    if (result)
+        return result;
+    add_sums(&rows->items[number], event);
+    return rows->spreads ? add_length(&rows->spreads[number], event) : 0;
 }
 
 int tp_key_averages(const struct tp_event_list *list, const struct tp_averages_options *options,
@@ -131,6 +162,8 @@ int tp_key_averages(const struct tp_event_list *list, const struct tp_averages_o
     int result = 0;
 
     tp_grouping_init(&grouping, list->stacks, options);
+    if (options->percentiles && !(rows.spreads = calloc(1, sizeof(*rows.spreads))))
+        result = -ENOMEM;
     for (uint32_t i = tp_event_list_next(list, 0); !result && i < list->count;
          i = tp_event_list_next(list, i + 1)) {
         if (list->events[i].flags & TP_EVENT_PYTHON_FUNCTION && !options->include_python_functions)
@@ -138,6 +171,7 @@ int tp_key_averages(const struct tp_event_list *list, const struct tp_averages_o
         tp_average_of_event(list, &list->events[i], &event);
         result = add_event(&grouping, &rows, &event);
     }
+    result = finish_spreads(&rows, grouping.groups.count, result);
     if (!result) {
         *ret_rows = rows.items;
         *ret_count = grouping.groups.count;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "model/function_event.h"
+#include "model/spread.h"
 #include "model/stacks.h"
 
 struct tp_event_list;
@@ -20,6 +21,7 @@ struct tp_averages_options {
     bool group_by_input_shapes;
     bool group_by_overload_name;
     bool include_python_functions;
+    bool percentiles; /* rows have a spread */
 };
 
 /* What a row sums. Times in us, memory in bytes. */
@@ -52,6 +54,7 @@ struct tp_average {
     uint16_t flags; /* enum tp_event_flag */
     uint8_t device_type;
     uint8_t scope;
+    struct tp_spread_values spread; /* of the events' CPU times, or device times; of a group */
 };
 
 /* ---- a stream of finished events ---- */
@@ -74,7 +77,8 @@ struct tp_average_event {
     int64_t cpu_memory, cpu_memory_self;
     int64_t device_memory, device_memory_self;
     int64_t flops;
-    uint64_t count; /* 1; more when the caller has summed equal events itself */
+    uint64_t count;   /* 1; more when the caller has summed equal events itself */
+    bool has_lengths; /* these are told by themselves: tp_averages_length, _lengths */
 };
 
 struct tp_averages;
@@ -108,6 +112,17 @@ int tp_averages_add(struct tp_averages *averages, const struct tp_average_event 
  * Return: 0 or -ENOMEM.
  */
 int tp_averages_credit(struct tp_averages *averages, const struct tp_average_event *event);
+
+/**
+ * tp_averages_length - how long one event took, for the spread of its group
+ * tp_averages_lengths - likewise of many events, of which less is known
+ * @event: of what makes a group; its sums are not read
+ * Return: 0 or -ENOMEM.
+ */
+int tp_averages_length(struct tp_averages *averages, const struct tp_average_event *event,
+                       int64_t ns);
+int tp_averages_lengths(struct tp_averages *averages, const struct tp_average_event *event,
+                        const struct tp_summed_work *work);
 
 /** tp_averages_set_device - the device of all members so far: string id */
 void tp_averages_set_device(struct tp_averages *averages, uint32_t use_device);

@@ -30,6 +30,7 @@ struct sums {
 struct group {
     struct sums sums;
     struct member first;
+    struct tp_spread *spread; /* NULL: no length so far */
     uint32_t name;
     int32_t node_id;
     uint8_t device_type;
@@ -60,6 +61,11 @@ void tp_averages_destroy(struct tp_averages *averages)
 {
     if (!averages)
         return;
+    for (uint32_t i = 0; i < averages->grouping.groups.count; i++) {
+        if (averages->groups[i].spread)
+            tp_spread_fini(averages->groups[i].spread);
+        free(averages->groups[i].spread);
+    }
     tp_grouping_fini(&averages->grouping);
     free(averages->groups);
     free(averages);
@@ -187,6 +193,38 @@ static struct tp_group_fields fields_of(const struct tp_average_event *event)
     };
 }
 
+static struct tp_spread *spread_of(struct group *group)
+{
+    if (!group->spread)
+        group->spread = calloc(1, sizeof(*group->spread));
+    return group->spread;
+}
+
+static struct tp_spread *find_spread(struct tp_averages *averages,
+                                     const struct tp_average_event *event)
+{
+    struct tp_group_fields fields = fields_of(event);
+    struct group *group;
+
+    return find_group(averages, &fields, &group) < 0 ? NULL : spread_of(group);
+}
+
+int tp_averages_length(struct tp_averages *averages, const struct tp_average_event *event,
+                       int64_t ns)
+{
+    struct tp_spread *spread = find_spread(averages, event);
+
+    return spread ? tp_spread_add(spread, (double)ns) : -ENOMEM;
+}
+
+int tp_averages_lengths(struct tp_averages *averages, const struct tp_average_event *event,
+                        const struct tp_summed_work *work)
+{
+    struct tp_spread *spread = find_spread(averages, event);
+
+    return spread ? tp_spread_add_many(spread, work) : -ENOMEM;
+}
+
 int tp_averages_credit(struct tp_averages *averages, const struct tp_average_event *event)
 {
     struct tp_group_fields fields = fields_of(event);
@@ -221,7 +259,11 @@ int tp_averages_add(struct tp_averages *averages, const struct tp_average_event 
         averages->last_node_id = event->node_id;
         averages->last_device_type = event->device_type;
     }
-    return 0;
+    if (!averages->grouping.options.percentiles || event->has_lengths)
+        return 0;
+    return tp_averages_length(averages, event,
+                              event->device_type == TP_DEVICE_CPU ? event->cpu_total_ns
+                                                                  : event->device_total_ns);
 }
 
 static int merge_group(struct tp_averages *into, const struct group *from)
@@ -241,6 +283,12 @@ static int merge_group(struct tp_averages *into, const struct group *from)
     if (result < 0)
         return result;
     add_sums(&group->sums, &from->sums);
+    if (from->spread) {
+        struct tp_spread *spread = spread_of(group);
+        result = spread ? tp_spread_merge(spread, from->spread) : -ENOMEM;
+        if (result < 0)
+            return result;
+    }
     if (from->first.is_set && (!group->first.is_set || comes_before(&from->first, &group->first)))
         group->first = from->first;
     return 0;
@@ -308,6 +356,9 @@ static int fill_group_row(struct tp_grouping *grouping, const struct group *grou
     ret_row->key = group->name;
     ret_row->node_id = group->node_id;
     ret_row->device_type = group->device_type;
+    int result = group->spread ? tp_spread_values(group->spread, &ret_row->spread) : 0;
+    if (result < 0)
+        return result;
     if (!grouping->options.group_by_input_shapes)
         ret_row->input_shapes = TP_STRING_EMPTY;
     if (!grouping->options.group_by_overload_name)

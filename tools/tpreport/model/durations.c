@@ -308,17 +308,15 @@ static double value_at(const uint64_t *pairs, uint64_t rank)
     return from_bits(pairs[0]);
 }
 
-int tp_durations_median(struct tp_durations *durations, double *ret_median)
+/* All values and how often, ascending; for free(). NULL without memory. */
+static uint64_t *sorted_pairs(struct tp_durations *durations)
 {
     size_t used = 0;
 
-    *ret_median = 0.0;
-    if (!durations->count)
-        return 0;
     count_few(durations);
     uint64_t *pairs = malloc(((size_t)durations->used + durations->few_used) * 2 * sizeof(*pairs));
     if (!pairs)
-        return -ENOMEM;
+        return NULL;
     for (size_t i = 0; i < durations->slot_count; i++) {
         if (durations->slots[2 * i])
             memcpy(pairs + 2 * used++, durations->slots + 2 * i, 2 * sizeof(*pairs));
@@ -330,11 +328,39 @@ int tp_durations_median(struct tp_durations *durations, double *ret_median)
         pairs[2 * used++ + 1] = durations->few->counts[value];
     }
     qsort(pairs, used, 2 * sizeof(*pairs), compare_pairs);
-    double low = value_at(pairs, (durations->count - 1) / 2);
-    double high = value_at(pairs, durations->count / 2);
-    *ret_median = low + (high - low) / 2;
+    return pairs;
+}
+
+static double median_of(const uint64_t *pairs, uint64_t count)
+{
+    double low = value_at(pairs, (count - 1) / 2), high = value_at(pairs, count / 2);
+
+    return low + (high - low) / 2;
+}
+
+int tp_durations_percentiles(struct tp_durations *durations, const unsigned *wanted, unsigned count,
+                             double *ret_values)
+{
+    uint64_t all = durations->count;
+    uint64_t *pairs = all ? sorted_pairs(durations) : NULL;
+
+    if (all && !pairs)
+        return -ENOMEM;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t rank = all / 100 * wanted[i] + (all % 100 * wanted[i] + 99) / 100;
+        ret_values[i] = !all              ? 0
+                        : wanted[i] == 50 ? median_of(pairs, all)
+                                          : value_at(pairs, rank ? rank - 1 : 0);
+    }
     free(pairs);
     return 0;
+}
+
+int tp_durations_median(struct tp_durations *durations, double *ret_median)
+{
+    static const unsigned half = 50;
+
+    return tp_durations_percentiles(durations, &half, 1, ret_median);
 }
 
 double tp_durations_deviation(const struct tp_durations *durations)

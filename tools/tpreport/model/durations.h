@@ -41,6 +41,14 @@ int tp_durations_merge(struct tp_durations *durations, struct tp_durations *from
  */
 int tp_durations_median(struct tp_durations *durations, double *ret_median);
 
+/**
+ * tp_durations_percentiles - for each of @wanted (ascending or not, 1 to 99) the shortest value
+ * that as many percent of all are not above; of 50 the median as told above. 0 without values.
+ * Return: 0 or -ENOMEM.
+ */
+int tp_durations_percentiles(struct tp_durations *durations, const unsigned *wanted, unsigned count,
+                             double *ret_values);
+
 /** tp_durations_deviation - sample standard deviation (over count - 1), 0 for fewer than two */
 double tp_durations_deviation(const struct tp_durations *durations);
 

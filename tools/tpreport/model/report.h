@@ -23,6 +23,7 @@ struct tp_report {
     uint32_t first_use_device;         /* ... of the first row before any sorting */
     bool profile_memory;
     bool with_flops;
+    bool percentiles;                       /* rows have a spread */
     const struct tp_buffer *recording;      /* JSON about where it is from; NULL: nothing */
     const struct tp_gpu_report *gpu;        /* of the gpu command */
     const struct tp_kernel_report *kernels; /* of the kernels command; else these two are NULL */

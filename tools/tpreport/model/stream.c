@@ -506,6 +506,7 @@ static void adopt_held(struct tp_stream *stream, struct tp_stream_frame *frame,
     memcpy(held->record, record, sizeof(held->record));
     held->self_ns = held->end_ns - held->start_ns - range->held.kids.ns;
     frame->held_kids = range->held.kids;
+    frame->held_note = range->held.note;
     frame->has_held = true;
 }
 
@@ -521,6 +522,7 @@ int tp_stream_adopt(struct tp_stream *stream, const struct tp_stream_adopted *ra
     struct tp_stream_frame *frame = stream->class_top[class_];
     frame->device_start = range->device_start;
     frame->kids = range->kids;
+    frame->note = range->note;
     if (range->has_held)
         adopt_held(stream, frame, range);
     return 0;

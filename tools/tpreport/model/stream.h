@@ -140,9 +140,11 @@ struct tp_stream_adopted {
     uint64_t ticks;       /* of its begin, all 64 bits */
     int64_t device_start; /* the track's device bytes then */
     struct tp_stream_kids kids;
+    void *note;    /* the watcher's; NULL: none so far */
     bool has_held; /* an only child of the same name, which may turn out to be the same range */
     struct {
         uint64_t record[TP_STREAM_WORDS];
+        void *note;
         uint64_t ticks, end_ticks;
         int64_t memory, device;
         struct tp_stream_kids kids;

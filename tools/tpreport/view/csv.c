@@ -66,11 +66,11 @@ static void finish(struct csv *csv)
     tp_buffer_fini(&csv->field);
 }
 
-static void put_head(struct csv *csv, bool rows_are_events)
+static void put_head(struct csv *csv, bool rows_are_events, bool percentiles)
 {
     for (int id = 0; id < TP_COLUMNS; id++) {
         const char *name = tp_column_get(id)->name;
-        if (tp_column_is_shown(id, rows_are_events))
+        if (tp_column_is_shown(id, rows_are_events, percentiles))
             tp_csv_line_text(&csv->line, name);
     }
     tp_csv_line_end(&csv->line);
@@ -86,13 +86,13 @@ int tp_csv_write_rows(const struct tp_report *report, const struct tp_view_optio
     const struct tp_average *row;
 
     (void)diag;
-    put_head(&csv, events);
+    put_head(&csv, events, report->percentiles);
     for (size_t i = 0; !tp_output_failed(output); i++) {
         row = tp_view_next_row(report, options, limit, &i, &printed, &scratch);
         if (!row)
             break;
         for (int id = 0; id < TP_COLUMNS; id++) {
-            if (!tp_column_is_shown(id, events))
+            if (!tp_column_is_shown(id, events, report->percentiles))
                 continue;
             struct tp_value value = tp_column_get(id)->value(row);
             put_value(&csv, report, &value);

@@ -129,13 +129,7 @@ int tp_gpu_write_json(const struct tp_report *report, const struct tp_view_optio
     struct tp_buffer out = {0};
 
     (void)diag;
-    tp_buffer_string(&out, "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
-                           "\", \"units\": {\"time\": \"ns\", \"memory\": \"bytes\"},\n");
-    if (report->recording) {
-        tp_buffer_string(&out, "\"recording\": ");
-        tp_buffer_bytes(&out, report->recording->bytes, report->recording->size);
-        tp_buffer_string(&out, ",\n");
-    }
+    tp_view_put_head(&out, report);
     tp_buffer_string(&out, "\"devices\": [");
     for (size_t i = 0; i < gpu->count; i++) {
         tp_buffer_string(&out, i ? ",\n" : "");

@@ -109,7 +109,7 @@ static void put_columns(struct json *json, const struct tp_report *report,
     bool first = true;
 
     for (int id = 0; id < TP_COLUMNS; id++) {
-        if (!tp_column_is_shown(id, row->event != NULL))
+        if (!tp_column_is_shown(id, row->event != NULL, report->percentiles))
             continue;
         const struct tp_column *column = tp_column_get(id);
         if (column->unit == TP_UNIT_JSON) /* of the details, which follow */

@@ -77,17 +77,18 @@ static void put_curve(struct tp_buffer *out, const struct tp_alloc_curve *curve)
     tp_buffer_string(out, "]}");
 }
 
-static void put_head(struct tp_buffer *out, const struct tp_alloc_profile *p)
+static void put_head(struct tp_buffer *out, const struct tp_report *report,
+                     const struct tp_alloc_profile *p)
 {
-    tp_buffer_format(
-        out,
-        "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
-        "\", \"units\": {\"time\": \"ns\", \"memory\": \"bytes\"},\n\"recorded\": \"%s\", "
-        "\"records\": %llu, \"period_bytes\": %llu, \"processes\": %u,\n",
-        !p->records         ? "counters"
-        : p->largest_period ? "samples"
-                            : "all",
-        (unsigned long long)p->records, (unsigned long long)p->largest_period, p->processes);
+    tp_view_put_head(out, report);
+    tp_buffer_format(out,
+                     "\"recorded\": \"%s\", "
+                     "\"records\": %llu, \"period_bytes\": %llu, \"processes\": %u,\n",
+                     !p->records         ? "counters"
+                     : p->largest_period ? "samples"
+                                         : "all",
+                     (unsigned long long)p->records, (unsigned long long)p->largest_period,
+                     p->processes);
     tp_buffer_format(out,
                      "\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
                      "\"resizes\": %llu,\n\"peak_bytes\": %.0f, \"peak_ns\": %lld,\n\"total\": {",
@@ -108,7 +109,7 @@ int tp_memory_write_json(const struct tp_report *report, const struct tp_view_op
     struct tp_buffer out = {0};
 
     (void)diag;
-    put_head(&out, p);
+    put_head(&out, report, p);
     for (unsigned g = 0; g < TP_ALLOC_GROUPS; g++) {
         tp_buffer_format(&out, ",\n\"%s\": [", lists[g]);
         for (size_t i = 0; i < memory->row_count[g] && (int64_t)i != limit; i++) {

@@ -72,6 +72,11 @@ static void put_name(struct tp_buffer *out, const struct tp_report *report, uint
     tp_buffer_fini(&text);
 }
 
+static bool is_python(const struct tp_string *frame)
+{
+    return strstr(frame->bytes, "): ") != NULL;
+}
+
 /* Of a frame of Python, "FILE(LINE): FUNCTION", the end says most. */
 static void put_frame(struct tp_buffer *out, const struct tp_report *report, uint32_t id,
                       const struct tp_view_options *options)
@@ -81,7 +86,7 @@ static void put_frame(struct tp_buffer *out, const struct tp_report *report, uin
     struct tp_buffer text = {0};
     uint32_t width = options->max_src_width, code;
 
-    if (!strstr(string->bytes, "): ")) {
+    if (!is_python(string)) {
         put_name(out, report, id, options->max_name_width, "?");
         return;
     }
@@ -150,6 +155,38 @@ static void put_rows(struct tp_buffer *out, const struct tp_report *report,
 
 /* ---- suspects ---- */
 
+static void put_frames(struct tp_buffer *out, const struct tp_report *report, uint32_t stack,
+                       uint32_t first, uint32_t end, const struct tp_view_options *options)
+{
+    for (uint32_t i = first; i < end; i++) {
+        tp_buffer_string(out, i > first ? " < " : "");
+        put_frame(out, report, tp_stacks_frames(report->stacks, stack)[i], options);
+    }
+}
+
+#define LINE_FRAMES 4u
+
+/* A stack in a line: its innermost frames, those of Python, too, where they lie further out. */
+static void put_stack_line(struct tp_buffer *out, const struct tp_report *report, uint32_t stack,
+                           const struct tp_view_options *options)
+{
+    const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+    uint32_t count = tp_stacks_count(report->stacks, stack), python = 0;
+    uint32_t end = count < LINE_FRAMES ? count : LINE_FRAMES;
+
+    while (python < count && !is_python(tp_strings_get(report->strings, frames[python])))
+        python++;
+    if (python < LINE_FRAMES || python == count) {
+        put_frames(out, report, stack, 0, end, options);
+    } else {
+        put_frames(out, report, stack, 0, LINE_FRAMES / 2, options);
+        tp_buffer_string(out, " < ... < ");
+        end = python + LINE_FRAMES / 2 < count ? python + LINE_FRAMES / 2 : count;
+        put_frames(out, report, stack, python, end, options);
+    }
+    tp_buffer_string(out, !count ? "(no stack)\n" : end < count ? " < ...\n" : "\n");
+}
+
 static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
                          const struct tp_view_options *options)
 {
@@ -163,18 +200,12 @@ static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
             continue;
         if (found == 1)
             tp_buffer_string(
-                out, "\nSuspected leaks: live at the end, out of all quarters of the allocations\n"
+                out, "\nSuspected leaks: live at the end, allocated all along since the first\n"
                      "  Live blocks  Live at end  Stack, innermost first\n");
         put_count_cell(out, row->sums.live_blocks);
         put_bytes_cell(out, row->sums.live_bytes);
         tp_buffer_string(out, "  ");
-        const uint32_t *frames = tp_stacks_frames(report->stacks, row->key);
-        uint32_t frame_count = tp_stacks_count(report->stacks, row->key);
-        for (uint32_t f = 0; f < frame_count && f < 4; f++) {
-            tp_buffer_string(out, f ? " < " : "");
-            put_frame(out, report, frames[f], options);
-        }
-        tp_buffer_string(out, !frame_count ? "(no stack)\n" : frame_count > 4 ? " < ...\n" : "\n");
+        put_stack_line(out, report, row->key, options);
     }
 }
 

@@ -147,6 +147,16 @@ int tp_output_open(struct tp_output *output, const char *path, struct tp_diag *d
     return result;
 }
 
+int tp_output_hide(struct tp_output *output, struct tp_diag *diag)
+{
+    if (!output->temporary || !fchmod(output->fd, 0600))
+        return 0;
+    int error = -errno;
+    tp_diag_fail(diag, error, TP_DIAG_NO_OFFSET, "can't be kept from others: %s",
+                 tp_error_text(error));
+    return tp_diag_at(diag, output->path);
+}
+
 void tp_output_bytes(struct tp_output *output, const void *bytes, size_t size)
 {
     output->total += size;

@@ -40,6 +40,9 @@ int tp_output_open(struct tp_output *output, const char *path, struct tp_diag *d
  */
 void tp_output_compress(struct tp_output *output);
 
+/** tp_output_hide - nobody else may read the file, whatever the umask. Return: 0 or -errno. */
+int tp_output_hide(struct tp_output *output, struct tp_diag *diag);
+
 /** tp_output_bytes, _buffer - write; failures are kept for close, tp_output_failed tells early */
 void tp_output_bytes(struct tp_output *output, const void *bytes, size_t size);
 void tp_output_buffer(struct tp_output *output, const struct tp_buffer *buffer);

@@ -190,6 +190,8 @@ static void choose_columns(struct table *t)
             add_columns(t, TP_COLUMN_DEVICE_MEMORY, TP_COLUMN_SELF_DEVICE_MEMORY);
     }
     add_column(t, TP_COLUMN_COUNT, FIXED_WIDTH);
+    if (t->report->percentiles)
+        add_columns(t, TP_COLUMN_TIME_MIN, TP_COLUMN_TIME_MAX);
     if (s->nodes)
         add_column(t, TP_COLUMN_NODE_ID, FIXED_WIDTH);
     if (s->shapes)
@@ -354,6 +356,12 @@ static void format_flops(struct table *t, struct tp_number flops)
         tp_buffer_format(&t->cell, "%8.3f", tp_number_to_double(flops) * t->flops_scale);
 }
 
+static bool is_rounded(enum tp_column_id id, const struct tp_average *row)
+{
+    return (id == TP_COLUMN_TIME_MEDIAN || id == TP_COLUMN_TIME_P90 || id == TP_COLUMN_TIME_P99) &&
+           !row->spread.is_exact;
+}
+
 static void format_cell(struct table *t, const struct table_column *column,
                         const struct tp_average *row)
 {
@@ -366,6 +374,12 @@ static void format_cell(struct table *t, const struct table_column *column,
         format_name(t, value.id);
         break;
     case TP_UNIT_US:
+        if (value.kind == TP_VALUE_NONE) {
+            tp_buffer_string(&t->cell, "--");
+            break;
+        }
+        if (is_rounded(column->id, row))
+            tp_buffer_char(&t->cell, '~');
         tp_format_time(&t->cell, value.number, t->options->time_unit);
         break;
     case TP_UNIT_BYTES:

@@ -51,3 +51,14 @@ const struct tp_average *tp_view_next_row(const struct tp_report *report,
     }
     return NULL;
 }
+
+void tp_view_put_head(struct tp_buffer *out, const struct tp_report *report)
+{
+    tp_buffer_string(out, "{\"version\": 1, \"producer\": \"tpreport " TP_VERSION
+                          "\", \"units\": {\"time\": \"ns\", \"memory\": \"bytes\"},\n");
+    if (!report->recording)
+        return;
+    tp_buffer_string(out, "\"recording\": ");
+    tp_buffer_bytes(out, report->recording->bytes, report->recording->size);
+    tp_buffer_string(out, ",\n");
+}

@@ -70,6 +70,10 @@ const struct tp_view *tp_view_find(enum tp_view_subject subject, const char *for
 #include "view/views.def"
 #undef TP_VIEW
 
+/** tp_view_put_head - how JSON in nanoseconds begins: who made it, what of, what was lost of that
+ */
+void tp_view_put_head(struct tp_buffer *out, const struct tp_report *report);
+
 /**
  * tp_view_next_row - step through the rows that the options let through
  * @number:  the row to look at first; afterwards the one returned
