@@ -171,7 +171,7 @@ struct tp_cuda_walk {
     void *record;       /* the last one done; NULL at first */
     bool names_are_ids; /* the names of all records behind it were replaced */
     bool has_held;      /* a driver call that may lie inside of the runtime call behind it */
-    uint8_t held[40];
+    uint8_t held[40] __attribute__((aligned(8)));
 };
 
 /** tp_cuda_convert - write the records of a buffer
