@@ -106,7 +106,9 @@ def kernels_report(recording):
 def test_evicted():
     """A quarter of them, most of which is evicted: work of the device is there as sums."""
     with tap.folder() as out:
-        recording, _ = record(out, COUNT // 4, TPAGENT_WHEN_FULL="wait", TPAGENT_MAX_SIZE="1m")
+        # no buffer is refused where what evicts them falls behind
+        roomy = {"TPAGENT_WHEN_FULL": "wait", "TPAGENT_CUDA_BUFFERS": "2g"}
+        recording, _ = record(out, COUNT // 4, TPAGENT_MAX_SIZE="1m", **roomy)
         rows, process = report(recording)
         assert process["evicted_slots"] > process["records"], process
         kernels, device_us = rows["scale(float*, float)"]
