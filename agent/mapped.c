@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapped.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/os.h"
+#include "guard.h"
 
 #define WINDOW 4096
 #define PART_MAX 64 /* bytes of a part of a path */
+
+static int (*find_object)(void *address, struct tp_mapped_object *ret_object);
+static _Atomic bool find_object_known;
+
+bool tp_mapped_has_index(void)
+{
+    if (tp_unlikely(!atomic_load_explicit(&find_object_known, memory_order_acquire))) {
+        *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+        atomic_store_explicit(&find_object_known, true, memory_order_release);
+    }
+    return find_object != NULL;
+}
+
+bool tp_mapped_object(uintptr_t address, struct tp_mapped_object *ret_object)
+{
+    return tp_mapped_has_index() && !find_object((void *)address, ret_object);
+}
 
 struct wanted {
     const char *begins;

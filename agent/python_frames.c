@@ -11,10 +11,10 @@
 #include "base/os.h"
 #include "base/text.h"
 #include "elf_symbol.h"
+#include "mapped.h"
 #include "pool.h"
 #include "record.h"
 #include "sources.h"
-#include "unwind.h"
 
 #define PAGE ((uintptr_t)4096)
 #define NO_FIELD 0xffffu
@@ -147,6 +147,13 @@ const char *tp_python_frames_start(void)
 
 #define OBJECTS_SEEN 256u
 
+static const struct link_map *object_at(uintptr_t address)
+{
+    struct tp_mapped_object object;
+
+    return tp_mapped_object(address, &object) ? object.map : NULL;
+}
+
 /* Whether @object is none that was looked at before. */
 static bool is_new(const struct link_map *object)
 {
@@ -178,7 +185,7 @@ void tp_python_frames_meet(const uintptr_t *addresses, unsigned count)
     if (atomic_load_explicit(&python.is_found, memory_order_relaxed))
         return;
     for (unsigned i = 0; i < count; i++) {
-        const struct link_map *object = tp_unwind_object(addresses[i]);
+        const struct link_map *object = object_at(addresses[i]);
         if (!object || object == last)
             continue;
         last = object;
@@ -192,7 +199,7 @@ void tp_python_frames_meet(const uintptr_t *addresses, unsigned count)
 /* Who unloads an interpreter is in none of its functions. */
 static inline bool is_loaded(void)
 {
-    return !python.object || tp_unwind_object((uintptr_t)python.get_thread) == python.object;
+    return !python.object || object_at((uintptr_t)python.get_thread) == python.object;
 }
 
 bool tp_python_runs_at(uintptr_t address)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include "base/os.h"
+#include "mapped.h"
 
 _Atomic uint64_t *tp_unwind_table;
 
@@ -15,16 +15,6 @@ _Atomic uint64_t *tp_unwind_table;
 #define STACK_REGISTER 7u
 #define RETURN_ADDRESS 16u
 #define RETURN_BELOW (-8) /* where every function has it */
-
-/* glibc's answer about an address, whose layout it promises; from 2.35 on. */
-struct found {
-    unsigned long long flags;
-    void *map_start, *map_end, *link_map;
-    const uint8_t *eh_frame_header;
-    unsigned long long reserved[7];
-};
-
-static int (*find_object)(void *pc, struct found *result);
 
 /* --- bytes */
 
@@ -432,10 +422,10 @@ struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
     static const struct tp_unwind_rule chain = {.base = TP_UNWIND_CHAIN},
                                        end = {.base = TP_UNWIND_END};
     struct machine m = {0};
-    struct found object;
+    struct tp_mapped_object object;
     struct entry entry;
 
-    if (!find_object || find_object((void *)pc, &object) || !object.eh_frame_header)
+    if (!tp_mapped_object(pc, &object) || !object.eh_frame_header)
         return chain;
     const uint8_t *at = look_up(object.eh_frame_header, pc);
     if (!at || !read_entry(at, &entry))
@@ -461,19 +451,9 @@ uint32_t tp_unwind_learn(uintptr_t pc)
     return packed;
 }
 
-const struct link_map *tp_unwind_object(uintptr_t pc)
-{
-    struct found object;
-
-    return find_object && !find_object((void *)pc, &object) ? object.link_map : NULL;
-}
-
 void tp_unwind_start(void)
 {
-    void *function = dlsym(RTLD_DEFAULT, "_dl_find_object");
-
-    memcpy(&find_object, &function, sizeof(function));
-    if (function)
+    if (tp_mapped_has_index())
         tp_unwind_table = tp_os_map(sizeof(*tp_unwind_table) << TP_UNWIND_INDEX_BITS);
 }
 
@@ -483,12 +463,6 @@ struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
 {
     (void)pc;
     return (struct tp_unwind_rule){.base = TP_UNWIND_CHAIN};
-}
-
-const struct link_map *tp_unwind_object(uintptr_t pc)
-{
-    (void)pc;
-    return NULL;
 }
 
 uint32_t tp_unwind_learn(uintptr_t pc)

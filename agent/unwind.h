@@ -71,12 +71,6 @@ struct tp_unwind_rule tp_unwind_find(uintptr_t pc);
  * Return: the rule as it stands there. Context: hook. */
 uint32_t tp_unwind_learn(uintptr_t pc);
 
-struct link_map;
-
-/** tp_unwind_object - what the loader has at @pc; NULL where there is nothing, or nobody who knows.
- * Context: hook. */
-const struct link_map *tp_unwind_object(uintptr_t pc);
-
 /* A rule in 30 bits: base 3, frame 2, offset 15, frame_below 10. */
 #define TP_UNWIND_RULE_BITS 30u
 

@@ -29,24 +29,12 @@ struct caller {
     char name[NAME_BYTES];
 };
 
-/* glibc's, from 2.35 on; not in the headers of older ones. */
-struct found_object {
-    unsigned long long flags;
-    void *start, *end;
-    struct link_map *map;
-    void *unwind;
-    unsigned long long reserved[8];
-};
-
 /* Where a caller's code lies; without the loader's index. */
 struct object {
     uintptr_t address;
     const void *identity;
     const char *name;
 };
-
-static int (*find_object)(void *address, struct found_object *ret_object);
-static _Atomic uint32_t find_object_known;
 
 static struct {
     const char *begins; /* file name of the library; wheels have libcudart-1a2b3c4d.so.11.0 */
@@ -169,15 +157,11 @@ static const void *object_without_index(uintptr_t address, const char **ret_name
  */
 static inline const void *object_at(uintptr_t address, const char **ret_name)
 {
-    struct found_object found;
+    struct tp_mapped_object found;
 
-    if (tp_unlikely(!atomic_load_explicit(&find_object_known, memory_order_acquire))) {
-        *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
-        atomic_store_explicit(&find_object_known, 1, memory_order_release);
-    }
-    if (tp_unlikely(!find_object))
+    if (tp_unlikely(!tp_mapped_has_index()))
         return object_without_index(address, ret_name);
-    if (find_object((void *)address, &found))
+    if (!tp_mapped_object(address, &found))
         return NULL;
     *ret_name = found.map->l_name;
     return found.map;
