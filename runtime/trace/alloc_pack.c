@@ -30,23 +30,12 @@ size_t tp_packer_worst(unsigned kind)
 void tp_packer_begin(struct tp_packer *packer, uint32_t allocs, uint32_t frees,
                      const uint64_t first[TP_SLOT_WORDS])
 {
-    uint64_t **columns = packer->columns, **arrays = packer->arrays;
     uint32_t size = tp_allocations_table(allocs + frees);
 
     tp_allocations_begin(&packer->lists, allocs + frees);
     memset(packer->by_address, 0, size * sizeof(uint32_t));
     packer->by_address_mask = size - 1;
-    columns[TP_PACKED_ALLOC_STEP] = arrays[0];
-    columns[TP_PACKED_FREE_STEP] = arrays[0] + allocs;
-    columns[TP_PACKED_ALLOC_PLACE] = arrays[1];
-    columns[TP_PACKED_FREE_PLACE] = arrays[1] + allocs;
-    columns[TP_PACKED_ALLOC_ADDRESS] = arrays[2];
-    columns[TP_PACKED_FREE_ADDRESS] = arrays[2] + allocs;
-    columns[TP_PACKED_ALLOC_DISTANCE] = arrays[3];
-    columns[TP_PACKED_FREE_SEAT] = arrays[3] + allocs;
-    columns[TP_PACKED_ALLOC_ASKED] = arrays[4];
-    columns[TP_PACKED_FREE_BYTES] = arrays[4] + allocs;
-    columns[TP_PACKED_ALLOC_SLACK] = arrays[5];
+    tp_packed_lay(packer->columns, packer->arrays, allocs);
     memset(packer->counts, 0, sizeof(packer->counts));
     memset(packer->sums, 0, sizeof(packer->sums));
     packer->before[0] = first[0] & TP_TICKS_MASK;

@@ -12,10 +12,10 @@ struct tp_packer {
     uint32_t *by_address; /* 0 none, else 1 + 2 × number of what was allocated there, + 1: freed */
     uint32_t by_address_mask;
     uint64_t *columns[TP_PACKED_END];
-    uint32_t counts[TP_PACKED_END]; /* of the columns' values so far */
-    uint64_t *arrays[6];            /* in which they are */
-    uint64_t before[2];             /* ticks and freed bytes of the record before */
-    uint64_t sums[4];               /* of what is taken off each common word */
+    uint32_t counts[TP_PACKED_END];     /* of the columns' values so far */
+    uint64_t *arrays[TP_PACKED_ARRAYS]; /* in which they are */
+    uint64_t before[2];                 /* ticks and freed bytes of the record before */
+    uint64_t sums[4];                   /* of what is taken off each common word */
 };
 
 /** tp_packer_lay - as tp_allocations_lay */

@@ -32,6 +32,23 @@ enum tp_packed {
     TP_PACKED_END
 };
 
+/* Columns of allocations and of frees take turns; the two of a pair share an array. */
+#define TP_PACKED_ARRAYS (TP_PACKED_END / 2)
+
+static inline bool tp_packed_is_of_free(unsigned column)
+{
+    return column % 2 == 0;
+}
+
+/** tp_packed_lay - where the columns' values go; @allocs: how many of an array are of allocations
+ */
+static inline void tp_packed_lay(uint64_t *columns[TP_PACKED_END],
+                                 uint64_t *const arrays[TP_PACKED_ARRAYS], uint32_t allocs)
+{
+    for (unsigned column = 1; column < TP_PACKED_END; column++)
+        columns[column] = arrays[(column - 1) / 2] + (tp_packed_is_of_free(column) ? allocs : 0);
+}
+
 /* Where an allocation is. */
 enum tp_alloc_place {
     TP_ALLOC_ELSEWHERE = 0, /* an address tells */

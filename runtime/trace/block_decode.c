@@ -491,19 +491,11 @@ static int check_open(const struct section *section, const struct place *place)
 /* Where the columns' values go: nobody needs the common words any more. */
 static void lay_columns(struct tp_block_decoder *decoder, uint32_t allocs)
 {
-    uint64_t **columns = decoder->unpacker.columns, **room = decoder->common;
+    uint64_t *const *common = decoder->common;
+    uint64_t *const arrays[TP_PACKED_ARRAYS] = {common[0], common[1],       common[2],
+                                                common[3], decoder->values, decoder->slacks};
 
-    columns[TP_PACKED_ALLOC_STEP] = room[0];
-    columns[TP_PACKED_FREE_STEP] = room[0] + allocs;
-    columns[TP_PACKED_ALLOC_PLACE] = room[1];
-    columns[TP_PACKED_FREE_PLACE] = room[1] + allocs;
-    columns[TP_PACKED_ALLOC_ADDRESS] = room[2];
-    columns[TP_PACKED_FREE_ADDRESS] = room[2] + allocs;
-    columns[TP_PACKED_ALLOC_DISTANCE] = room[3];
-    columns[TP_PACKED_FREE_SEAT] = room[3] + allocs;
-    columns[TP_PACKED_ALLOC_ASKED] = decoder->values;
-    columns[TP_PACKED_FREE_BYTES] = decoder->values + allocs;
-    columns[TP_PACKED_ALLOC_SLACK] = decoder->slacks;
+    tp_packed_lay(decoder->unpacker.columns, arrays, allocs);
 }
 
 /* A column of the section of allocations. Unknown ones are passed over. */
@@ -521,7 +513,7 @@ static int get_packed_column(struct tp_block_decoder *decoder, struct tp_wire_in
         return fail(place, "cut", TP_EVENT_ALLOC, 0);
     if (!id || id >= TP_PACKED_END)
         return 0;
-    bool is_of_free = id % 2 == 0;
+    bool is_of_free = tp_packed_is_of_free(id);
     if (!count || count > most[is_of_free] || unpacker->counts[id])
         return fail(place, "column's values", TP_EVENT_ALLOC, id);
     uint64_t *values = unpacker->columns[id];
