@@ -8,13 +8,11 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "event/brief.h"
 #include "guard.h"
 #include "source/malloc/watched.h"
 
 enum tp_malloc_mode { TP_MALLOC_OFF, TP_MALLOC_COUNT, TP_MALLOC_SAMPLE, TP_MALLOC_ALL };
-
-#define TP_ALLOC_RESIZED 1u /* flags of the records */
-#define TP_ALLOC_UNWATCHED 2u
 
 extern struct tp_watched tp_watched;
 
