@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "drain.h"
 #include "log.h"
+#include "plain.h"
 #include "real.h"
 #include "record.h"
 #include "recording.h"
@@ -159,6 +160,30 @@ void tp_agent_go_live(void)
         atomic_load_explicit(&live->state, memory_order_acquire) == TP_ARMED && tp_agent_here())
         tp_drain_start(live, tp_real.pthread_create);
     errno = kept;
+}
+
+/* So often a thread drains for itself. */
+#define DRAINS_IN_MALLOC 4u
+
+void tp_agent_go_live_if_busy(void)
+{
+    struct tp_live *live = tp_agent.live;
+
+    if (tp_likely(live->drains_in_malloc < DRAINS_IN_MALLOC) || live->has_threads)
+        return;
+    live->drains_in_malloc = 0;
+    if (!tp_plain_is_here())
+        return;
+    struct tp_tls kept = tp_tls;
+    tp_tls.thread = NULL;
+    tp_tls.ours = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    int kept_errno = errno;
+    if (atomic_load_explicit(&live->state, memory_order_acquire) == TP_ARMED && tp_agent_here())
+        tp_drain_start(live, tp_real.pthread_create);
+    errno = kept_errno;
+    atomic_signal_fence(memory_order_seq_cst);
+    tp_tls = kept;
 }
 
 /* The program has made its first thread: now one of ours may run beside it. */

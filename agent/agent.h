@@ -63,6 +63,7 @@ struct tp_live {
     uint8_t uuid[16];
     uint64_t start_ns;
     bool has_threads;           /* the program has made a thread: a drain of our own may run */
+    uint32_t drains_in_malloc;  /* by a thread of the program, in the midst of its allocations */
     char dir[TP_PATH_MAX];      /* of this instance, absolute */
     char ring_dir[TP_PATH_MAX]; /* absolute; usually dir/ring */
 
@@ -139,6 +140,15 @@ bool tp_agent_arm(void);
 /** tp_agent_live - start the drain thread, once. Context: the host's thread that has just made a
  * thread. */
 void tp_agent_go_live(void);
+
+/**
+ * tp_agent_go_live_if_busy - start the drain thread of a program without threads that has allocated
+ * so much that its own thread had to drain again and again
+ *
+ * Context: hook, behind an allocation or before a free: it is left for the next time where this is
+ * not the program's ordinary course. What that allocates counts for nobody.
+ */
+void tp_agent_go_live_if_busy(void);
 
 /** tp_agent_end - last drain and the `end` line. @reason as in format.md. Context: exit path or
  * _exit. */

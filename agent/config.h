@@ -12,7 +12,7 @@
 enum tp_config_alloc { TP_ALLOC_OFF, TP_ALLOC_COUNT, TP_ALLOC_SAMPLE, TP_ALLOC_ALL };
 enum tp_config_shapes { TP_SHAPES_OFF, TP_SHAPES_ON, TP_SHAPES_ALL };
 enum tp_config_when_big { TP_BIG_KEEP_LAST, TP_BIG_KEEP_FIRST };
-enum tp_config_when_full { TP_FULL_DROP, TP_FULL_WAIT };
+enum tp_config_when_full { TP_FULL_AUTO, TP_FULL_DROP, TP_FULL_WAIT };
 enum tp_config_cuda { TP_CUDA_AUTO, TP_CUDA_CUPTI, TP_CUDA_HOOKS, TP_CUDA_OFF };
 enum tp_config_cuda_graphs { TP_CUDA_GRAPHS_GRAPH, TP_CUDA_GRAPHS_NODE };
 enum tp_config_cupti_clock { TP_CUPTI_CLOCK_AUTO, TP_CUPTI_CLOCK_TSC, TP_CUPTI_CLOCK_CUPTI };

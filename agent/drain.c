@@ -351,6 +351,14 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     atomic_store_explicit(&t->next_entry, (uint32_t)next + 1, memory_order_release);
 }
 
+/* A thread's next allocation tells the time, however few there are; the ones after it may be brief.
+ */
+static void ask_for_time(struct tp_thread *t)
+{
+    atomic_store_explicit(&t->brief_run, TP_BRIEF_RUN, memory_order_relaxed);
+    atomic_store_explicit(&t->brief_limit, 0, memory_order_relaxed);
+}
+
 /* --- all rings
  * ------------------------------------------------------------------------------------------ */
 
@@ -369,6 +377,8 @@ static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
                         atomic_load_explicit(&e->header->tail, memory_order_relaxed);
         unsigned fill = (unsigned)(used * 256 / e->slot_count);
         fullest = fill > fullest ? fill : fullest;
+        if (thread && tp_agent.config.alloc.choice == TP_ALLOC_ALL)
+            ask_for_time(&live->threads[e->thread]);
         if (all || is_due(e, now_ns))
             drain_ring(live, e, all);
         if (thread && !all && (fill >= 128 || (e->slot_count < USUAL_RING && e->track_told)))
@@ -693,6 +703,8 @@ static uint64_t sleep_for(unsigned fullest, const struct tp_drain *d)
 {
     if (d->early_clocks < 2)
         return 10000000;
+    if (tp_agent.config.alloc.choice == TP_ALLOC_ALL && fullest < 64)
+        return fullest >= 16 ? 5000000 : 10000000; /* so old may a brief record's time be */
     return fullest >= 64 ? 1000000 : fullest >= 16 ? 5000000 : fullest ? 20000000 : 100000000;
 }
 

@@ -93,8 +93,10 @@ static void drain_somewhere(struct tp_live *live, enum may_drain may)
     if (may == MAY_NOT)
         return;
     if (may == MAY_HERE) {
-        if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_ARMED)
+        if (atomic_load_explicit(&live->state, memory_order_relaxed) == TP_ARMED) {
+            live->drains_in_malloc++;
             tp_drain_here(live);
+        }
         return;
     }
     if (live->has_threads)
@@ -132,12 +134,31 @@ static void look_again(struct tp_thread *t, enum may_drain may)
         t->limit = hard;
 }
 
-/* TPAGENT_WHEN_FULL=wait: for tests that must see every record. Bounded all the same. */
+#define TURN_NS 100000u /* of waiting */
+#define TURNS_OF_TESTS 100000u
+#define TURNS_AT_MOST 1000u
+
+/*
+ * How long a record waits for room. Tests must see every one. Where all allocations are recorded a
+ * program makes them faster than they can be written for long; then it is slowed down, as it would
+ * be if it wrote them itself, but not by a disk that stands still.
+ */
+static unsigned turns_to_wait(const struct tp_thread *t)
+{
+    const struct tp_config *config = &tp_agent.config;
+
+    if (config->when_full == TP_FULL_WAIT)
+        return TURNS_OF_TESTS;
+    bool is_slowed = config->when_full == TP_FULL_AUTO && config->alloc.choice == TP_ALLOC_ALL &&
+                     atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) == TP_LIVE;
+    return is_slowed && !t->waited_in_vain ? TURNS_AT_MOST : 0;
+}
+
 static void wait_for_room(struct tp_thread *t, unsigned slots, enum may_drain may)
 {
     struct tp_live *live = tp_agent.live;
 
-    for (int i = 0; i < 100000 && !room_for(t, slots); i++) {
+    for (unsigned i = turns_to_wait(t); i && !room_for(t, slots); i--) {
         uint32_t state = atomic_load(&live->state);
         if (state >= TP_ENDED)
             return;
@@ -148,7 +169,7 @@ static void wait_for_room(struct tp_thread *t, unsigned slots, enum may_drain ma
         if (room_for(t, slots))
             return;
         _Atomic uint32_t never = 0;
-        tp_os_wait(&never, 0, 100000);
+        tp_os_wait(&never, 0, TURN_NS);
     }
 }
 
@@ -226,8 +247,8 @@ static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, u
     }
     if (t->cursor + t->open + need + TP_RECORD_RESERVE >= t->limit) {
         look_again(t, may_drain_at(record));
-        if (!room_for(t, need) && tp_agent.config.when_full == TP_FULL_WAIT)
-            wait_for_room(t, need, may_drain_at(record));
+        wait_for_room(t, need, may_drain_at(record));
+        t->waited_in_vain = !room_for(t, need);
     }
     if (!room_for(t, need)) {
         if (begin)

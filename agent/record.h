@@ -229,6 +229,55 @@ static inline __attribute__((always_inline)) bool tp_record_write(const struct t
     return tp_record_write_at(record, tp_ticks());
 }
 
+/**
+ * tp_record_allow_brief - behind a whole record of an allocation, on its thread: the next ones may
+ * be brief
+ *
+ * There must be room for twice as many: ranges that begin meanwhile take a slot and reserve one.
+ */
+static inline __attribute__((always_inline)) void tp_record_allow_brief(struct tp_thread *t)
+{
+    uint32_t run = atomic_load_explicit(&t->brief_run, memory_order_relaxed);
+    bool is_roomy = t->cursor + t->open + 2 * (uint64_t)TP_BRIEF_RUN + TP_RECORD_RESERVE < t->limit;
+
+    atomic_store_explicit(&t->brief_limit, is_roomy ? t->cursor + run : 0, memory_order_relaxed);
+}
+
+/** tp_record_may_be_brief - whether a brief record is allowed here */
+static inline bool tp_record_may_be_brief(void)
+{
+    const struct tp_thread *t = tp_tls.thread;
+
+    return t && t->cursor < atomic_load_explicit(&t->brief_limit, memory_order_relaxed) &&
+           !tp_is_careful(t);
+}
+
+/** tp_record_brief - a brief record, if one is allowed here. Return: whether it was written. */
+static inline __attribute__((always_inline)) bool tp_record_brief(uint64_t word0, uint64_t word1,
+                                                                  uint64_t word2, uint64_t word3)
+{
+    struct tp_thread *t = tp_tls.thread;
+
+    if (tp_unlikely(!t || t->busy))
+        return false;
+    t->busy = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    uint64_t cursor = t->cursor;
+    bool is_allowed =
+        cursor < atomic_load_explicit(&t->brief_limit, memory_order_relaxed) && !tp_is_careful(t);
+    if (tp_likely(is_allowed)) {
+        uint64_t *slot = t->slots + (cursor & t->mask) * TP_SLOT_WORDS;
+        slot[0] = word0;
+        slot[1] = word1;
+        slot[2] = word2;
+        slot[3] = word3;
+        tp_publish(t, cursor + 1);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = 0;
+    return is_allowed;
+}
+
 /** tp_record_op_begin, tp_record_op_end - a framework's operator; @name is of kind TP_NAME_OPERATOR
  */
 static inline void tp_record_op_begin(uint32_t name, const struct tp_op_details *details)

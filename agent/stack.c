@@ -53,6 +53,11 @@ int tp_stack_is_roomy(void)
     return here < first_high && here > first_low + ROOM_FOR_DRAIN;
 }
 
+uintptr_t tp_stack_first_end(void)
+{
+    return first_high;
+}
+
 /*
  * Bounds of the stack that @here is on. The own variables of a thread that was made later lie at
  * the top of its stack; what is between must be readable, page by page, which a guard page or a

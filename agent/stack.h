@@ -41,6 +41,9 @@ uint32_t tp_stack_id(const void *frame, unsigned depth);
  * for the drain. Context: hook. */
 int tp_stack_is_roomy(void);
 
+/** tp_stack_first_end - where the first thread's stack ends: above its first frame */
+uintptr_t tp_stack_first_end(void);
+
 /**
  * tp_stack_is_after_call - whether the 8 bytes before an address end with a call
  * @before: those bytes, as they lie in memory

@@ -84,6 +84,7 @@ void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t ent
     t->entry = entry;
     t->mask = e->slot_count - 1;
     t->wake_at = 0;
+    atomic_store_explicit(&t->brief_limit, 0, memory_order_relaxed);
     t->limit = t->cursor + e->slot_count / 2;
     t->slots = e->slots;
     atomic_store_explicit(&e->state, TP_RING_USED, memory_order_release);

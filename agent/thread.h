@@ -21,6 +21,10 @@
 #define TP_NAME_CACHE 512u
 #define TP_UNWANTED_RUNS 8u
 
+/* So many brief records (brief.h) follow a whole one at most. Then the time is told again: reading
+ * it costs more than all else. */
+#define TP_BRIEF_RUN 31u
+
 /* A name seen before, found again by the address of the caller's text and then compared: a stale
  * line, or one of a thread that had the block before, is only slow. */
 struct tp_name_cache {
@@ -40,9 +44,12 @@ struct tp_thread {
     _Atomic uint8_t
         careful; /* skip or lost is not zero, or no ring: every record goes the slow way */
     volatile uint16_t nested_in_a_row; /* records refused because busy was set */
-    uint32_t depth[TP_CLASS_END];      /* open by class */
-    uint32_t skip[TP_CLASS_END];       /* begins dropped and not yet ended, by class */
-    uint32_t unwanted[TP_CLASS_END];   /* begins outside of the capture window and not yet ended */
+    _Atomic uint32_t brief_run;        /* brief records after a whole one; the drain sets it */
+    _Atomic uint64_t brief_limit; /* allocations at numbers below it may be brief; the drain may set
+                                     it to 0: the next one tells the time */
+    uint32_t depth[TP_CLASS_END]; /* open by class */
+    uint32_t skip[TP_CLASS_END];  /* begins dropped and not yet ended, by class */
+    uint32_t unwanted[TP_CLASS_END]; /* begins outside of the capture window and not yet ended */
 
     /* what the next `lost` record says */
     _Atomic uint64_t lost_count, lost_kinds, lost_name_bytes;
@@ -50,6 +57,7 @@ struct tp_thread {
     _Atomic uint64_t dropped;
     uint32_t track, tid, index, entry; /* entry: of the current ring in the registry */
     uint64_t wake_at;                  /* cursor at which the drain is woken once */
+    bool waited_in_vain;               /* for room: no record waits again until there is some */
     /* the capture window */
     struct tp_unwanted {
         uint32_t at, count; /* depth at which they stand, and how many: 0 where there are none */

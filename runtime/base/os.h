@@ -112,4 +112,7 @@ void tp_os_restore_signals(const uint64_t *old);
 /** tp_os_auxval_random - 16 bytes that the kernel made for this image, or NULL */
 const void *tp_os_auxval_random(void);
 
+/** tp_os_auxval_loader - where the kernel mapped the program's loader; 0 where it did not */
+uintptr_t tp_os_auxval_loader(void);
+
 #endif

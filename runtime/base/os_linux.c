@@ -453,6 +453,11 @@ void tp_os_restore_signals(const uint64_t *old)
     CALL(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, sizeof(*old));
 }
 
+uintptr_t tp_os_auxval_loader(void)
+{
+    return getauxval(AT_BASE);
+}
+
 const void *tp_os_auxval_random(void)
 {
     return (const void *)getauxval(AT_RANDOM); /* glibc keeps errno for a key that exists */

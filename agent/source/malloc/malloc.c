@@ -58,6 +58,27 @@ static inline void count_free(size_t bytes)
     tp_tls.freed_bytes += bytes;
 }
 
+/* One that is counted: as a record, where single ones are recorded. */
+static inline __attribute__((always_inline)) void
+record_allocation(void *pointer, size_t bytes, size_t asked, const void *frame, unsigned flags)
+{
+    if (mode == TP_MALLOC_ALL && !tp_profile_depth &&
+        tp_likely(tp_profile_brief(TP_EVENT_ALLOC_BRIEF, pointer, bytes, TP_NAME_NONE,
+                                   tp_slack_and_flags(bytes, asked, flags))))
+        return;
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
+        tp_profile_allocated(mode, pointer, bytes, asked, frame, flags);
+}
+
+static inline __attribute__((always_inline)) void record_free(void *pointer, size_t bytes)
+{
+    if (mode == TP_MALLOC_ALL &&
+        tp_likely(tp_profile_brief(TP_EVENT_FREE_BRIEF, pointer, bytes, 0, 0)))
+        return;
+    if (mode >= TP_MALLOC_SAMPLE && tp_profile_may_be_known(mode, pointer))
+        tp_profile_freed(mode, pointer);
+}
+
 /* Behind the next function: an allocation, whatever the mode. */
 static inline __attribute__((always_inline)) void
 allocated(void *pointer, size_t asked, uint64_t calls_before, const void *frame)
@@ -66,8 +87,7 @@ allocated(void *pointer, size_t asked, uint64_t calls_before, const void *frame)
         return;
     size_t bytes = usable(pointer);
     count_allocation(bytes);
-    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
-        tp_profile_allocated(mode, pointer, bytes, asked, frame, 0);
+    record_allocation(pointer, bytes, asked, frame, 0);
 }
 
 /* Before the next function: a free, whatever the mode. */
@@ -75,9 +95,9 @@ static inline __attribute__((always_inline)) void freeing(void *pointer)
 {
     if (mode == TP_MALLOC_OFF)
         return;
-    count_free(usable(pointer));
-    if (mode >= TP_MALLOC_SAMPLE && tp_profile_may_be_known(mode, pointer))
-        tp_profile_freed(mode, pointer);
+    size_t bytes = usable(pointer);
+    count_free(bytes);
+    record_free(pointer, bytes);
 }
 
 static void *no_memory(void)
@@ -196,18 +216,16 @@ static inline __attribute__((always_inline)) void count_resize(const struct resi
 
     if (mode == TP_MALLOC_OFF)
         return;
-    if (r->is_known)
-        tp_profile_resized(mode, r->old, freed, r->ticks);
-    if (tp_tls.alloc_calls != r->calls || tp_tls.freed_calls != r->freed_calls)
-        return;
-    if (freed && r->freed)
+    bool is_counted = tp_tls.alloc_calls != r->calls || tp_tls.freed_calls != r->freed_calls;
+    if (freed && r->freed && !is_counted)
         count_free(r->freed);
-    if (!result)
+    if (r->is_known)
+        tp_profile_resized(mode, r->old, freed ? &r->freed : NULL, r->ticks);
+    if (!result || is_counted)
         return;
     size_t bytes = usable(result);
     count_allocation(bytes);
-    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
-        tp_profile_allocated(mode, result, bytes, size, frame, r->old ? TP_ALLOC_RESIZED : 0);
+    record_allocation(result, bytes, size, frame, r->old ? TP_ALLOC_RESIZED : 0);
 }
 
 EXPORT void *realloc(void *pointer, size_t size)

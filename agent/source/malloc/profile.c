@@ -9,6 +9,7 @@
 
 #include "agent.h"
 #include "capture.h"
+#include "plain.h"
 #include "record.h"
 #include "source/malloc/sampler.h"
 #include "stack.h"
@@ -23,12 +24,12 @@
 #define CHILD_SAMPLES 4u
 
 struct tp_watched tp_watched;
+unsigned tp_profile_depth;
 
 /* Set at start, constant afterwards. */
 static struct {
     uint64_t period;
     uint64_t ticks_mask;
-    unsigned depth;
 } profile;
 
 /*
@@ -48,15 +49,17 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
     if (config->alloc.choice != TP_ALLOC_SAMPLE && config->alloc.choice != TP_ALLOC_ALL)
         return TP_MALLOC_COUNT;
     profile.ticks_mask = tp_clock_kind == TP_CLOCK_TSC ? ~(uint64_t)(FINEST_TICKS - 1) : UINT64_MAX;
-    profile.depth =
+    tp_profile_depth =
         config->stacks < TP_STACK_FRAMES_MAX ? (unsigned)config->stacks : TP_STACK_FRAMES_MAX;
     tp_stack_start(); /* whoever records inside of malloc may have to drain there */
-    if (profile.depth) {
+    if (tp_profile_depth) {
         const char *lack = tp_stack_start_frames();
         *ret_why = lack ? lack : *ret_why;
     }
-    if (config->alloc.choice == TP_ALLOC_ALL)
+    if (config->alloc.choice == TP_ALLOC_ALL) {
+        tp_plain_start();
         return TP_MALLOC_ALL;
+    }
     profile.period =
         config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
     if (tp_watched_init(&tp_watched,
@@ -130,7 +133,11 @@ static __attribute__((noinline)) bool write_slowly(unsigned kind, const uint64_t
         .argument = argument,
         .words = {words[0], words[1], words[2], words[3]},
     };
-    return tp_record_slow(&record, ticks);
+    bool result = tp_record_slow(&record, ticks);
+
+    if (tp_agent.config.alloc.choice == TP_ALLOC_ALL)
+        tp_agent_go_live_if_busy();
+    return result;
 }
 
 /* As tp_record_write_at, word by word out of registers. */
@@ -145,9 +152,9 @@ static inline __attribute__((always_inline)) bool write_record(unsigned kind, ui
         const uint64_t words[4] = {word4, word5, word6, word7};
         return write_slowly(kind, words, argument, ticks);
     }
-    uint64_t cursor = t->cursor;
     t->busy = 1;
     atomic_signal_fence(memory_order_seq_cst);
+    uint64_t cursor = t->cursor; /* not before: a signal handler may have moved it */
     uint64_t *slot = t->slots + ((cursor + 1) & t->mask) * TP_SLOT_WORDS;
     slot[0] = word4;
     slot[1] = word5;
@@ -155,28 +162,22 @@ static inline __attribute__((always_inline)) bool write_record(unsigned kind, ui
     slot[3] = word7;
     tp_slot0(t, cursor, kind, ticks, argument);
     tp_publish(t, cursor + 2);
+    tp_record_allow_brief(t);
     atomic_signal_fence(memory_order_seq_cst);
     t->busy = 0;
     return true;
 }
 
-static inline uint64_t slack_and_flags(size_t bytes, size_t asked, unsigned flags)
-{
-    uint64_t slack = bytes > asked ? bytes - asked : 0, most = (UINT64_C(1) << 48) - 1;
-
-    return (slack < most ? slack : most) | (uint64_t)flags << 48;
-}
-
 static void write_sample(const void *pointer, size_t bytes, size_t asked, const void *frame,
                          unsigned flags)
 {
-    uint32_t stack = profile.depth ? tp_stack_id(frame, profile.depth) : TP_NAME_NONE;
+    uint32_t stack = tp_profile_depth ? tp_stack_id(frame, tp_profile_depth) : TP_NAME_NONE;
     bool is_watched = tp_watched_put(&tp_watched, pointer);
 
     if (!is_watched)
         flags |= TP_ALLOC_UNWATCHED;
     if (!write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes,
-                      slack_and_flags(bytes, asked, flags), profile.period, ticks_now()) &&
+                      tp_slack_and_flags(bytes, asked, flags), profile.period, ticks_now()) &&
         is_watched)
         tp_watched_take(&tp_watched, pointer);
 }
@@ -191,9 +192,11 @@ void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t 
     }
     if (!may_record())
         return;
-    uint32_t stack = profile.depth ? tp_stack_id(frame, profile.depth) : TP_NAME_NONE;
-    write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes,
-                 slack_and_flags(bytes, asked, flags), 0, ticks_now());
+    uint32_t stack =
+        tp_profile_depth ? tp_stack_id(frame, tp_profile_depth) : (uint32_t)TP_NAME_NONE;
+    uint64_t more = tp_slack_and_flags(bytes, asked, flags);
+    if (!tp_profile_brief(TP_EVENT_ALLOC_BRIEF, pointer, bytes, stack, more))
+        write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes, more, 0, ticks_now());
 }
 
 void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer)
@@ -204,7 +207,7 @@ void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer)
 
 int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *ret_ticks)
 {
-    *ret_ticks = ticks_now();
+    *ret_ticks = mode == TP_MALLOC_ALL && tp_record_may_be_brief() ? 0 : ticks_now();
     if (tp_tls.resizing == pointer) { /* of an outer call: from here on it is ours */
         tp_tls.resizing = NULL;
         return 1;
@@ -213,10 +216,16 @@ int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *r
            (tp_watched_maybe(&tp_watched, pointer) && tp_watched_take(&tp_watched, pointer));
 }
 
-void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, int freed, uint64_t ticks)
+void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const size_t *freed,
+                        uint64_t ticks)
 {
+    if (freed && mode == TP_MALLOC_ALL &&
+        tp_profile_brief(TP_EVENT_FREE_BRIEF, pointer, *freed, 0,
+                         tp_slack_and_flags(0, 0, TP_ALLOC_RESIZED)))
+        return;
     if (freed && may_record())
-        write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, TP_ALLOC_RESIZED, 0, 0, ticks);
+        write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, TP_ALLOC_RESIZED, 0, 0,
+                     ticks ? ticks : ticks_now());
     else if (!freed && mode == TP_MALLOC_SAMPLE) /* the place that it had is still there */
         tp_watched_put(&tp_watched, pointer);
 }

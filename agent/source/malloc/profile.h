@@ -10,11 +10,13 @@
 #include "config.h"
 #include "event/brief.h"
 #include "guard.h"
+#include "record.h"
 #include "source/malloc/watched.h"
 
 enum tp_malloc_mode { TP_MALLOC_OFF, TP_MALLOC_COUNT, TP_MALLOC_SAMPLE, TP_MALLOC_ALL };
 
 extern struct tp_watched tp_watched;
+extern unsigned tp_profile_depth; /* of call stacks; 0 none. Set at start. */
 
 /**
  * tp_profile_start - what TPAGENT_ALLOC and TPAGENT_STACKS say. Context: start.
@@ -48,17 +50,37 @@ static inline int tp_profile_may_be_known(enum tp_malloc_mode mode, const void *
     return mode == TP_MALLOC_ALL || tp_watched_maybe(&tp_watched, pointer);
 }
 
+static inline uint64_t tp_slack_and_flags(size_t bytes, size_t asked, unsigned flags)
+{
+    uint64_t slack = bytes > asked ? bytes - asked : 0, most = (UINT64_C(1) << 48) - 1;
+
+    return (slack < most ? slack : most) | (uint64_t)flags << TP_ALLOC_FLAGS_SHIFT;
+}
+
+/** tp_profile_brief - record an allocation or a free in short, if that is allowed here. Return:
+ * whether it was written. Context: hook. */
+static inline __attribute__((always_inline)) bool tp_profile_brief(enum tp_event_kind kind,
+                                                                   const void *pointer,
+                                                                   size_t bytes, uint32_t stack,
+                                                                   uint64_t slack_and_flags)
+{
+    return tp_record_brief((uint64_t)kind << 56 | bytes, stack, (uintptr_t)pointer,
+                           slack_and_flags);
+}
+
 /** tp_profile_freed - a block is about to be freed. Context: hook. */
 void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer);
 
 /**
  * tp_profile_resize - before a resize, which may free its block
- * @ret_ticks: the time, for tp_profile_resized
+ * @ret_ticks: the time, for tp_profile_resized; 0 where the free may be told without one
  * Return: whether a free of the block is to be recorded.
  */
 int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *ret_ticks);
 
-/** tp_profile_resized - after it; @freed: it did free the block, at @ticks */
-void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, int freed, uint64_t ticks);
+/** tp_profile_resized - after it; @freed: it did free the block, of so many bytes, at @ticks; else
+ * NULL */
+void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const size_t *freed,
+                        uint64_t ticks);
 
 #endif
