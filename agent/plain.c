@@ -20,7 +20,8 @@ void tp_plain_start(void)
     tp_unwind_start();
 }
 
-/* The program's own start has no caller, and is in the program. */
+/* The program's own start has no caller, and is in the program. Behind a signal handler nothing is
+ * known either, but that is in libc. */
 static bool is_start(uintptr_t pc)
 {
     struct tp_mapped_object object;
