@@ -10,8 +10,8 @@
 void tp_plain_start(void);
 
 /**
- * tp_plain_is_here - whether the first thread is in the program's ordinary course: what called us is
- * known up to the program's own start, and neither the loader nor a signal handler is on the way
+ * tp_plain_is_here - whether the first thread is in the program's ordinary course: what called us
+ * is known up to the program's own start, and neither the loader nor a signal handler is on the way
  *
  * Then a thread can be made, whatever function of the program's calls us: no lock of the loader is
  * held, and of libc's none that making a thread takes is held around an allocation.

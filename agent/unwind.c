@@ -453,7 +453,7 @@ uint32_t tp_unwind_learn(uintptr_t pc)
 
 void tp_unwind_start(void)
 {
-    if (tp_mapped_has_index())
+    if (!tp_unwind_table && tp_mapped_has_index())
         tp_unwind_table = tp_os_map(sizeof(*tp_unwind_table) << TP_UNWIND_INDEX_BITS);
 }
 

@@ -21,6 +21,7 @@
 #define RINGS_MAX 64u
 #define LOOK_EVERY 16
 #define FIRST_NAME 1000u
+#define ADDRESSES 4096u /* slots that a test looks back at most */
 
 enum injection { NOTHING, DRAIN, NESTED };
 
@@ -37,6 +38,8 @@ static struct {
     uint32_t track;
     uint64_t returned, begun; /* slots of calls that have returned, that have begun */
     bool in_order;            /* slot 2k is the begin with name FIRST_NAME + k, 2k + 1 its end */
+    uint64_t frees_from;      /* … but from here on the free that address_at says; 0: no frees */
+    uint64_t address_at[ADDRESSES]; /* by the number of the record's first slot */
     enum injection what;
     long inject_at;
     volatile long steps;
@@ -121,8 +124,23 @@ static void look_at_files(void)
         look_for_ring(n);
 }
 
-static void check_slot(const uint64_t *slot, uint64_t number)
+static void check_free(const uint64_t *slot, const uint64_t *next, uint64_t number)
 {
+    uint64_t expected = explorer.address_at[number % ADDRESSES];
+    unsigned kind = tp_slot_kind(slot);
+
+    if (kind != TP_EVENT_FREE && kind != TP_EVENT_FREE_BRIEF)
+        wrong("no free in slot", number, kind);
+    if ((kind == TP_EVENT_FREE ? next[0] : slot[2]) != expected)
+        wrong("another free in slot", number, expected);
+}
+
+static void check_slot(const uint64_t *slot, const uint64_t *next, uint64_t number)
+{
+    if (explorer.frees_from && number >= explorer.frees_from) {
+        check_free(slot, next, number);
+        return;
+    }
     unsigned kind = number % 2 ? TP_EVENT_API_END : TP_EVENT_API_BEGIN;
     uint32_t name = number % 2 ? 0 : (uint32_t)(FIRST_NAME + number / 2);
 
@@ -133,12 +151,12 @@ static void check_slot(const uint64_t *slot, uint64_t number)
 static void check_records(const struct tp_ring_view *view, uint64_t from)
 {
     for (uint64_t at = from; at < view->head;) {
-        const uint64_t *slot = view->slots + (at & (view->slot_count - 1)) * TP_SLOT_WORDS;
+        const uint64_t *slot = tp_ring_view_slot(view, at);
         unsigned slots = tp_kind_slots(tp_slot_kind(slot));
         if (!slots || at + slots > view->head)
             wrong("no whole record in slot", at, view->head);
         if (explorer.in_order)
-            check_slot(slot, at);
+            check_slot(slot, tp_ring_view_slot(view, at + 1), at);
         at += slots;
     }
 }
@@ -213,8 +231,29 @@ static void on_trap(int signal)
     check_death();
 }
 
+/* In short where that is allowed, else whole. */
+static void one_free(void)
+{
+    struct tp_thread *t = tp_tls.thread;
+    uint64_t first = t->cursor, address = (first + 1) * 16;
+    const struct tp_record record = {
+        .kind = TP_EVENT_FREE, .role = TP_ROLE_POINT, .slots = 2, .words = {address, 0, 0, 0}};
+
+    explorer.address_at[first % ADDRESSES] = address;
+    explorer.begun = first + record.slots;
+    if (!tp_record_brief((uint64_t)TP_EVENT_FREE_BRIEF << 56 | 16, 0, address, 0)) {
+        tp_record_write(&record);
+        tp_record_allow_brief(t);
+    }
+    explorer.returned = t->cursor;
+}
+
 static void one_call(void)
 {
+    if (explorer.frees_from) {
+        one_free();
+        return;
+    }
     uint64_t number = explorer.begun++;
 
     if (number % 2)
@@ -241,7 +280,8 @@ static void fill(uint64_t slots)
 {
     const struct tp_thread *t = tp_tls.thread;
 
-    while (t->cursor - atomic_load(&t->ring->tail) < slots || explorer.begun % 2)
+    while (t->cursor - atomic_load(&t->ring->tail) < slots ||
+           (!explorer.frees_from && explorer.begun % 2))
         one_call();
 }
 
@@ -325,6 +365,41 @@ START_TEST(drain_at_any_instruction_of_a_writer)
 }
 END_TEST
 
+static void begin_frees(void)
+{
+    begin();
+    explorer.frees_from = tp_tls.thread->cursor;
+    atomic_store(&tp_agent.live->state, TP_LIVE);
+    atomic_store(&tp_tls.thread->brief_run, 2);
+}
+
+START_TEST(dead_after_any_instruction_of_a_writer_in_short)
+{
+    begin_frees();
+    for (int i = 0; i < 12; i++) {
+        step_through(40, NOTHING, 0);
+        fill(130);
+        tp_drain_here(tp_agent.live);
+    }
+    finish("writer in short");
+}
+END_TEST
+
+START_TEST(drain_at_any_instruction_of_a_writer_in_short)
+{
+    long steps = 1;
+
+    begin_frees();
+    for (long at = 1; at <= steps; at++) {
+        fill(160);
+        steps = step_through(2, DRAIN, at); /* a whole one among them, mostly */
+        if (steps > 2000)
+            wrong("a writer that takes long", (uint64_t)steps, 0);
+    }
+    finish("drain inside a writer in short");
+}
+END_TEST
+
 START_TEST(dead_or_drained_at_any_instruction_of_a_change_of_rings)
 {
     begin();
@@ -387,6 +462,8 @@ int main(void)
     tcase_add_test(tests, dead_after_any_instruction_of_a_writer);
     tcase_add_test(tests, dead_after_any_instruction_of_a_writer_that_drains);
     tcase_add_test(tests, drain_at_any_instruction_of_a_writer);
+    tcase_add_test(tests, dead_after_any_instruction_of_a_writer_in_short);
+    tcase_add_test(tests, drain_at_any_instruction_of_a_writer_in_short);
     tcase_add_test(tests, dead_or_drained_at_any_instruction_of_a_change_of_rings);
     tcase_add_test(tests, signal_handler_records_at_any_instruction_of_a_writer);
     return host_run(tests, "interleave");
