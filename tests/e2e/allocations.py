@@ -176,6 +176,34 @@ def one_thread_loses_nothing():
             tap.equal(work["live_blocks"], 200000, f"blocks at the end, {depth} frames")
 
 
+def busy_program_gets_a_thread():
+    """Which writes out what it allocates; not its child, nor a program that allocates little."""
+    for count, depth, threads in ((100000, "0", 2), (100000, "4", 2), (1000, "0", 1)):
+        with tap.folder() as out:
+            said = record(
+                out, [ALLOCS, "busy", str(count)], TPAGENT_ALLOC="all", TPAGENT_STACKS=depth
+            )
+            tap.equal(said, f"{threads} 1\n", f"threads after {count} blocks, and of the child")
+            report = memory(out)
+            work = row(report, "work")
+            tap.equal(work["allocations"], 2 * count + 20, f"allocations, {depth} frames")
+            tap.equal(work["live_blocks"], count + 10, f"blocks at the end, {depth} frames")
+            tap.equal(work["allocations"], counter(report, "work", "allocations"), "counters")
+            tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes, counters")
+
+
+def blocks_go_from_hand_to_hand():
+    """Three threads free what the others allocated, and get each other's addresses again."""
+    count = 200000
+    with tap.folder() as out:
+        record(out, [ALLOCS, "handover", str(count)], TPAGENT_ALLOC="all", TPAGENT_STACKS="4")
+        report = memory(out)
+        blocks = by_stack(report, "take", "hand_over")
+    tap.equal(blocks["allocations"], 3 * count, "allocations")
+    tap.equal((report["unknown_frees"], report["unseen_frees"]), (0, 0), "frees not joined")
+    tap.equal((blocks["frees"], blocks["live_blocks"]), (3 * count - 64, 64), "frees, left")
+
+
 def more_stacks_than_there_is_room_for():
     """Those that are met once are shortened, and ranges keep their names."""
     count = 1100000
@@ -404,6 +432,8 @@ CHECK.check("stacks are right whatever came before", any_order_of_functions)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("times are in order, to eight ticks", times_are_in_order)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
+CHECK.check("a busy program without threads gets the agent's", busy_program_gets_a_thread)
+CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)

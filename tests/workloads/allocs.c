@@ -10,9 +10,13 @@
  *     allocs mix N SEED      N blocks of 16 to 65,536 bytes, replaced at random
  *     allocs fork N          the same leak, in a child too
  *     allocs forked N        and in a child without a range
+ *     allocs busy N          the same leak, then says how many threads the process has; and a child
+ *     allocs handover N      three threads that free what the others allocated, N blocks each
  */
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +169,62 @@ static void mix(int count, uint64_t seed)
     printf("%llu\n", (unsigned long long)bytes);
 }
 
+/* Of this process; without an allocation. */
+static int count_threads(void)
+{
+    char text[4096] = "";
+    int fd = open("/proc/self/status", O_RDONLY);
+
+    if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+        return -1;
+    close(fd);
+    const char *line = strstr(text, "\nThreads:");
+    return line ? atoi(line + strlen("\nThreads:")) : -1;
+}
+
+static void busy(int count)
+{
+    leak(count);
+    int threads = count_threads();
+    pid_t child = fork();
+    if (!child) {
+        leak(10);
+        _exit(count_threads());
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    leak(10);
+    printf("%d %d\n", threads, WEXITSTATUS(status));
+}
+
+#define SLOTS 64
+
+static void *_Atomic slots[SLOTS];
+
+static void *hand_over(void *argument)
+{
+    uint64_t r = (uint64_t)(uintptr_t)argument;
+
+    for (int i = *(int *)argument; i > 0; i--) {
+        r ^= r << 13;
+        r ^= r >> 7;
+        r ^= r << 17;
+        free(atomic_exchange(&slots[r % SLOTS], take(16 + (r >> 20) % 200)));
+    }
+    return NULL;
+}
+
+static void handover(int count)
+{
+    int counts[3] = {count, count, count};
+    pthread_t threads[3];
+
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, hand_over, &counts[i]);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
     int count = argc > 2 ? atoi(argv[2]) : 0;
@@ -184,6 +244,10 @@ int main(int argc, char **argv)
         stacks(count);
     else if (!strcmp(argv[1], "mix"))
         mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    else if (!strcmp(argv[1], "busy"))
+        busy(count);
+    else if (!strcmp(argv[1], "handover"))
+        handover(count);
     else if (!strcmp(argv[1], "forked")) {
         pid_t child = fork();
         leak(count);
