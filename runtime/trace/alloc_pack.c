@@ -15,7 +15,7 @@ size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
 
     for (unsigned i = 0; i < sizeof(packer->arrays) / sizeof(*packer->arrays); i++) {
         packer->arrays[i] = at ? (uint64_t *)(void *)(at + used) : NULL;
-        used += (records * sizeof(uint64_t) + 15) & ~(size_t)15;
+        used += ((records + 1) * sizeof(uint64_t) + 15) & ~(size_t)15;
     }
     packer->by_address = at ? (uint32_t *)(void *)(at + used) : NULL;
     return used + tp_allocations_table(records) * sizeof(uint32_t);
@@ -23,12 +23,14 @@ size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
 
 size_t tp_packer_worst(unsigned kind)
 {
-    /* step, place, address, distance; and bytes */
-    return kind == TP_EVENT_ALLOC ? 2 + 1 + 8 + 4 : kind == TP_EVENT_FREE ? 2 + 1 + 8 + 4 + 5 : 0;
+    /* step, place, address, distance, brief ones before; and bytes */
+    return kind == TP_EVENT_ALLOC  ? 2 + 1 + 8 + 4 + 3
+           : kind == TP_EVENT_FREE ? 2 + 1 + 8 + 4 + 3 + 5
+                                   : 0;
 }
 
 void tp_packer_begin(struct tp_packer *packer, uint32_t allocs, uint32_t frees,
-                     const uint64_t first[TP_SLOT_WORDS])
+                     const uint64_t first[TP_SLOT_WORDS], bool has_brief)
 {
     uint32_t size = tp_allocations_table(allocs + frees);
 
@@ -38,6 +40,8 @@ void tp_packer_begin(struct tp_packer *packer, uint32_t allocs, uint32_t frees,
     tp_packed_lay(packer->columns, packer->arrays, allocs);
     memset(packer->counts, 0, sizeof(packer->counts));
     memset(packer->sums, 0, sizeof(packer->sums));
+    packer->has_brief = has_brief;
+    packer->brief = 0;
     packer->before[0] = first[0] & TP_TICKS_MASK;
     packer->before[1] = first[3];
 }
@@ -143,16 +147,33 @@ static uint64_t put_free(struct tp_packer *packer, uint64_t address, uint64_t co
     return lists->pools[pool].bytes;
 }
 
-void tp_packer_put(struct tp_packer *packer, unsigned kind, uint64_t common[TP_SLOT_WORDS],
-                   const uint64_t *more)
+/* The step of an allocation or a free, which a brief one has not. */
+static uint64_t put_step(struct tp_packer *packer, unsigned kind, uint64_t step)
+{
+    step = step <= STEP_MAX ? step : 0;
+    put(packer, kind == TP_EVENT_ALLOC ? TP_PACKED_ALLOC_STEP : TP_PACKED_FREE_STEP, step);
+    if (packer->has_brief)
+        put(packer, TP_PACKED_BRIEF, packer->brief);
+    packer->brief = 0;
+    return step;
+}
+
+void tp_packer_end(struct tp_packer *packer)
+{
+    if (packer->has_brief)
+        put(packer, TP_PACKED_BRIEF, packer->brief);
+}
+
+void tp_packer_put(struct tp_packer *packer, unsigned kind, bool is_brief,
+                   uint64_t common[TP_SLOT_WORDS], const uint64_t *more)
 {
     uint64_t ticks = common[0] & TP_TICKS_MASK, freed = common[3], *sums = packer->sums;
 
     if (kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE) {
-        uint64_t step = (ticks - packer->before[0]) & TP_TICKS_MASK;
-        step = step <= STEP_MAX ? step : 0;
-        sums[0] += step;
-        put(packer, kind == TP_EVENT_ALLOC ? TP_PACKED_ALLOC_STEP : TP_PACKED_FREE_STEP, step);
+        if (is_brief)
+            packer->brief++;
+        else
+            sums[0] += put_step(packer, kind, (ticks - packer->before[0]) & TP_TICKS_MASK);
         if (kind == TP_EVENT_ALLOC) {
             sums[1] += UINT64_C(1) << 32;
             sums[2] += put_alloc(packer, more);

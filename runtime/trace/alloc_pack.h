@@ -16,18 +16,20 @@ struct tp_packer {
     uint64_t *arrays[TP_PACKED_ARRAYS]; /* in which they are */
     uint64_t before[2];                 /* ticks and freed bytes of the record before */
     uint64_t sums[4];                   /* of what is taken off each common word */
+    bool has_brief;                     /* some of the records are brief in the ring */
+    uint64_t brief;                     /* how many since the last whole one */
 };
 
 /** tp_packer_lay - as tp_allocations_lay */
 size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records);
 
-/** tp_packer_worst - the most bytes that the columns take for a record of @kind */
+/** tp_packer_worst - the most bytes that the columns take for a record of @kind, a whole one's */
 size_t tp_packer_worst(unsigned kind);
 
 /** tp_packer_begin - before the records of a block with so many of either kind; @first: the first
- * one's words 0..3 */
+ * one's words 0..3; @has_brief: some are brief in the ring */
 void tp_packer_begin(struct tp_packer *packer, uint32_t allocs, uint32_t frees,
-                     const uint64_t first[TP_SLOT_WORDS]);
+                     const uint64_t first[TP_SLOT_WORDS], bool has_brief);
 
 /* Where the table's entry for @address is, or begins to be looked for. */
 static inline uint32_t tp_packer_at(const struct tp_packer *packer, uint64_t address)
@@ -44,10 +46,14 @@ static inline void tp_packer_expect(const struct tp_packer *packer, uint64_t add
 
 /**
  * tp_packer_put - the next record of the block, of whatever kind
+ * @is_brief: it was brief in the ring
  * @common: its words 0..3, from which is taken what is foretold
  * @more:   of an allocation or a free: words 4.. of it, as they are
  */
-void tp_packer_put(struct tp_packer *packer, unsigned kind, uint64_t common[TP_SLOT_WORDS],
-                   const uint64_t *more);
+void tp_packer_put(struct tp_packer *packer, unsigned kind, bool is_brief,
+                   uint64_t common[TP_SLOT_WORDS], const uint64_t *more);
+
+/** tp_packer_end - behind the last record of the block */
+void tp_packer_end(struct tp_packer *packer);
 
 #endif

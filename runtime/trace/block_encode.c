@@ -6,6 +6,7 @@
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
+#include "event/brief.h"
 #include "trace/alloc_pack.h"
 #include "trace/block_header.h"
 #include "trace/column_encode.h"
@@ -67,6 +68,8 @@ struct tp_block_encoder {
     struct look look;    /* at the common words of the section surveyed last */
     int64_t latest;      /* its latest time, in ticks since its first */
     uint32_t records;    /* of the section surveyed last */
+    uint64_t *whole;     /* the block's records, where some of them are brief in the ring */
+    bool *is_brief;      /* of those */
     size_t payload_size; /* capacity */
     uint8_t *payload;
     uint8_t *block;                  /* header, then room for payload_size bytes and padding */
@@ -106,8 +109,8 @@ static size_t payload_worst(size_t slots)
     size_t all = fields_worst(TP_EVENT_ALL), most = 0;
 
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        unsigned count = tp_kind_slots(kind);
         size_t record = all + fields_worst(kind) + tp_packer_worst(kind);
+        unsigned count = tp_packer_worst(kind) ? 1 : tp_kind_slots(kind); /* it may be brief */
         size_t per_slot = count ? (record + count - 1) / count : 0;
         most = per_slot > most ? per_slot : most;
     }
@@ -142,8 +145,10 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
     encoder->at = take(room, section * sizeof(*encoder->at));
     encoder->kinds = take(room, section);
     encoder->selected = take(room, (section + 1) * sizeof(*encoder->selected));
-    size_t size = tp_packer_lay(&encoder->packer, NULL, slots / 2);
-    tp_packer_lay(&encoder->packer, take(room, size), slots / 2);
+    encoder->whole = take(room, (size_t)slots * TP_BRIEF_WHOLE_SLOTS * TP_SLOT_BYTES);
+    encoder->is_brief = take(room, slots * sizeof(*encoder->is_brief));
+    size_t size = tp_packer_lay(&encoder->packer, NULL, slots);
+    tp_packer_lay(&encoder->packer, take(room, size), slots);
 }
 
 size_t tp_block_encoder_size(uint32_t slots)
@@ -189,7 +194,7 @@ struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uin
         encoder->fields[tp_fields[i].kind].count++;
     }
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
-        encoder->kind_slots[kind] = (uint8_t)tp_kind_slots(kind);
+        encoder->kind_slots[kind] = tp_is_brief(kind) ? 0 : (uint8_t)tp_kind_slots(kind);
     return encoder->zstd ? encoder : NULL;
 }
 
@@ -286,9 +291,10 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
 
 /*
  * Each record's place depends on the one before, so that the processor mostly waits here: all that
- * is wanted of the common words is collected on the way.
+ * is wanted of the common words is collected on the way. Ends before a record that is cut, brief or
+ * of no known kind. Returns the slots that were surveyed.
  */
-static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint32_t slot_count)
+static uint32_t survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint32_t slot_count)
 {
     uint64_t *const word0 = encoder->common[0], *const word1 = encoder->common[1];
     uint64_t *const word2 = encoder->common[2], *const word3 = encoder->common[3];
@@ -304,8 +310,8 @@ static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint3
         const uint64_t *record = slots + (size_t)slot * TP_SLOT_WORDS;
         unsigned kind = tp_slot_kind(record);
         step = encoder->kind_slots[kind];
-        if (!step)
-            return -TP_ECORRUPT;
+        if (!step || step > slot_count - slot)
+            break;
         at[records] = slot;
         kinds[records] = (uint8_t)kind;
         encoder->counts[kind]++;
@@ -325,7 +331,42 @@ static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint3
     encoder->latest = latest;
     memcpy(encoder->look.any, any, sizeof(any));
     memcpy(encoder->look.differ, differ, sizeof(differ));
-    return slot == slot_count ? 0 : -TP_ECORRUPT;
+    return slot;
+}
+
+/*
+ * Makes all records whole, up to one that is cut or of no known kind, without the flag that those
+ * which were brief have. Returns the slots that were made; @ret_taken: of what.
+ */
+static uint32_t make_whole(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                           uint32_t *ret_taken)
+{
+    const uint64_t *before = source->before;
+    uint32_t slot = 0, made = 0, records = 0;
+
+    for (unsigned step; slot < source->slot_count; slot += step, records++) {
+        const uint64_t *record = source->slots + (size_t)slot * TP_SLOT_WORDS;
+        uint64_t *whole = encoder->whole + (size_t)made * TP_SLOT_WORDS;
+        unsigned kind = tp_slot_kind(record);
+        bool is_brief = tp_is_brief(kind);
+        step = is_brief ? 1 : encoder->kind_slots[kind];
+        if (!step || step > source->slot_count - slot)
+            break;
+        if (!is_brief) {
+            memcpy(whole, record, step * TP_SLOT_BYTES);
+        } else {
+            tp_brief_expand(record, before, whole);
+            if (kind == TP_EVENT_ALLOC_BRIEF)
+                whole[6] &= ~((uint64_t)TP_ALLOC_UNTIMED << TP_ALLOC_FLAGS_SHIFT);
+            else
+                whole[5] &= ~(uint64_t)TP_ALLOC_UNTIMED;
+        }
+        encoder->is_brief[records] = is_brief;
+        made += is_brief ? TP_BRIEF_WHOLE_SLOTS : step;
+        before = whole;
+    }
+    *ret_taken = slot;
+    return made;
 }
 
 static void select_kind(struct tp_block_encoder *encoder, unsigned kind)
@@ -364,13 +405,13 @@ static bool is_allocation(unsigned kind)
 }
 
 /* The common words of all records, and what is unequal among them, without what is foretold. */
-static void pack(struct tp_block_encoder *encoder, const uint64_t *slots)
+static void pack(struct tp_block_encoder *encoder, const uint64_t *slots, bool has_brief)
 {
     struct look *look = &encoder->look;
 
     memset(look, 0, sizeof(*look));
     tp_packer_begin(&encoder->packer, encoder->counts[TP_EVENT_ALLOC],
-                    encoder->counts[TP_EVENT_FREE], slots);
+                    encoder->counts[TP_EVENT_FREE], slots, has_brief);
     for (uint32_t i = 0; i < encoder->records; i++) {
         const uint64_t *record = slots + (size_t)encoder->at[i] * TP_SLOT_WORDS;
         uint64_t common[TP_SLOT_WORDS];
@@ -378,13 +419,15 @@ static void pack(struct tp_block_encoder *encoder, const uint64_t *slots)
         if (i + AHEAD < encoder->records && is_allocation(encoder->kinds[i + AHEAD]))
             tp_packer_expect(&encoder->packer,
                              slots[(size_t)encoder->at[i + AHEAD] * TP_SLOT_WORDS + 4]);
-        tp_packer_put(&encoder->packer, encoder->kinds[i], common, record + TP_SLOT_WORDS);
+        tp_packer_put(&encoder->packer, encoder->kinds[i], has_brief && encoder->is_brief[i],
+                      common, record + TP_SLOT_WORDS);
         for (unsigned w = 0; w < TP_SLOT_WORDS; w++) {
             encoder->common[w][i] = common[w];
             look->any[w] |= common[w];
             look->differ[w] |= common[w] ^ encoder->common[w][0];
         }
     }
+    tp_packer_end(&encoder->packer);
 }
 
 /* Leaves out what the section of allocations has. */
@@ -516,17 +559,34 @@ static int put_open(struct tp_block_encoder *encoder, struct tp_wire_out *out, c
                     uint32_t open_slots)
 {
     encoder->is_packed = false;
-    return survey(encoder, open, open_slots) ? -TP_ECORRUPT : put_groups(encoder, out, open);
+    return survey(encoder, open, open_slots) < open_slots ? -TP_ECORRUPT
+                                                          : put_groups(encoder, out, open);
+}
+
+/* Surveys the block's records, whole ones: where they are is @ret_slots. Returns how many slots of
+ * the source were taken. */
+static uint32_t take_records(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                             bool *ret_has_brief, const uint64_t **ret_slots)
+{
+    uint32_t taken = survey(encoder, source->slots, source->slot_count);
+    bool has_brief = taken < source->slot_count &&
+                     tp_is_brief(tp_slot_kind(source->slots + (size_t)taken * TP_SLOT_WORDS));
+
+    *ret_slots = source->slots;
+    *ret_has_brief = has_brief;
+    if (has_brief) {
+        *ret_slots = encoder->whole;
+        survey(encoder, encoder->whole, make_whole(encoder, source, &taken));
+    }
+    return taken;
 }
 
 static int put_records(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                       const uint64_t *slots, uint32_t slot_count)
+                       const uint64_t *slots, bool has_brief)
 {
-    if (survey(encoder, slots, slot_count))
-        return -TP_ECORRUPT;
-    encoder->is_packed = is_to_be_packed(encoder, slots);
+    encoder->is_packed = has_brief || is_to_be_packed(encoder, slots);
     if (encoder->is_packed)
-        pack(encoder, slots);
+        pack(encoder, slots, has_brief);
     int error = put_groups(encoder, out, slots);
     return error || !encoder->is_packed ? error : put_packed(encoder, out);
 }
@@ -576,40 +636,56 @@ static uint32_t store_payload(struct tp_block_encoder *encoder, struct tp_block_
     return header->payload_bytes;
 }
 
-int tp_block_encode(struct tp_block_encoder *encoder, uint32_t track, uint32_t uuid_low,
-                    uint64_t first_slot, const uint64_t *slots, uint32_t slot_count,
-                    const uint64_t *open, uint32_t open_slots, uint64_t near_ticks, unsigned flags,
-                    const void **ret_bytes, size_t *ret_size)
+static void finish(struct tp_block_encoder *encoder, struct tp_block_header *header,
+                   struct tp_block_made *made)
 {
-    struct tp_block_header header = {
-        .type = TP_BLOCK_EVENTS,
-        .flags = (uint8_t)(flags & TP_BLOCK_RECOVERED),
-        .slots = slot_count,
-        .track = track,
-        .first_slot = first_slot,
-        .uuid_low = uuid_low,
-    };
-    struct tp_wire_out out = {encoder->payload, encoder->payload + encoder->payload_size, false};
+    uint32_t stored = store_payload(encoder, header);
 
-    if (slot_count > encoder->slots_max || open_slots > TP_BLOCK_OPEN_MAX)
+    tp_block_header_write(encoder->block, header, encoder->block + TP_BLOCK_HEADER_BYTES, stored);
+    memset(encoder->block + TP_BLOCK_HEADER_BYTES + stored, 0, 8);
+    made->bytes = encoder->block;
+    made->size = tp_block_stride(header);
+}
+
+int tp_block_encode(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                    struct tp_block_made *ret_made)
+{
+    struct tp_wire_out out = {encoder->payload, encoder->payload + encoder->payload_size, false};
+    const uint64_t *slots;
+    bool has_brief;
+
+    if (source->slot_count > encoder->slots_max || source->open_slots > TP_BLOCK_OPEN_MAX)
         return -TP_ELIMIT;
     encoder->cut_count = 0;
-    int error = put_open(encoder, &out, open, open_slots);
-    if (!error)
-        error = put_records(encoder, &out, slots, slot_count);
+    int error = put_open(encoder, &out, source->open, source->open_slots);
     if (error)
         return error;
-    if (encoder->is_packed)
-        header.flags |= TP_BLOCK_ALLOCATIONS;
-    header.first_ticks =
-        slot_count ? tp_ticks_unwrap(tp_slot_ticks(slots), near_ticks) : near_ticks;
-    header.last_ticks = header.first_ticks + (uint64_t)encoder->latest;
-    header.lost = sum_lost(encoder, slots);
-    header.payload_bytes = (uint32_t)(out.at - encoder->payload);
-    uint32_t stored = store_payload(encoder, &header);
-    tp_block_header_write(encoder->block, &header, encoder->block + TP_BLOCK_HEADER_BYTES, stored);
-    memset(encoder->block + TP_BLOCK_HEADER_BYTES + stored, 0, 8);
-    *ret_bytes = encoder->block;
-    *ret_size = tp_block_stride(&header);
+    uint32_t taken = take_records(encoder, source, &has_brief, &slots), records = encoder->records;
+    if (source->slot_count && !taken)
+        return -TP_ECORRUPT;
+    const uint64_t *last =
+        records ? slots + (size_t)encoder->at[records - 1] * TP_SLOT_WORDS : source->before;
+    memcpy(ret_made->last, last, sizeof(ret_made->last));
+    ret_made->slots = taken;
+    error = put_records(encoder, &out, slots, has_brief);
+    if (error)
+        return error;
+    uint64_t near = source->near_ticks;
+    uint64_t first_ticks = records ? tp_ticks_unwrap(tp_slot_ticks(slots), near) : near;
+    struct tp_block_header header = {
+        .type = TP_BLOCK_EVENTS,
+        .flags = (uint8_t)((source->flags & TP_BLOCK_RECOVERED) |
+                           (encoder->is_packed ? TP_BLOCK_ALLOCATIONS : 0) |
+                           (has_brief ? TP_BLOCK_BRIEF : 0)),
+        .payload_bytes = (uint32_t)(out.at - encoder->payload),
+        .slots = taken,
+        .track = source->track,
+        .first_slot = source->first_slot,
+        .first_ticks = first_ticks,
+        .last_ticks = first_ticks + (uint64_t)encoder->latest,
+        .lost = sum_lost(encoder, slots),
+        .uuid_low = source->uuid_low,
+    };
+    finish(encoder, &header, ret_made);
     return 0;
 }
