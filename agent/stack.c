@@ -96,6 +96,13 @@ struct last_walk {
     unsigned first; /* of the frames; LAST_FRAMES: none */
     uintptr_t high;
     struct tp_unwind frames[LAST_FRAMES], inner[LAST_FRAMES];
+
+    /* What the frames outside of each one made of the hash, and how the walk ended, for one that
+     * comes to a frame with the same number. */
+    uint64_t outer[LAST_FRAMES], inner_outer[LAST_FRAMES];
+    unsigned end; /* the last frame; LAST_FRAMES: nothing is known of the end */
+    unsigned end_count;
+    bool python, at_loop, goes_on;
 };
 
 /* What a walk adds to. */
@@ -104,6 +111,7 @@ struct walk {
     unsigned count, depth;
     bool python; /* to the interpreter's loop */
     bool at_loop;
+    bool is_known; /* from some frame on as the last one: addresses from there on are left out */
     uint64_t hash;
 };
 
@@ -138,10 +146,34 @@ static inline bool follow(struct walk *w, struct last_walk *last, unsigned i, st
 {
     bool goes_on = true;
 
-    while (goes_on && i + 1 < LAST_FRAMES && still(&last->frames[i + 1]))
+    while (goes_on && i + 1 < LAST_FRAMES && still(&last->frames[i + 1])) {
         goes_on = add(w, last->frames[++i].pc);
+        last->outer[i] = w->hash;
+    }
     *at = last->frames[i];
+    last->end = i;
     return goes_on;
+}
+
+/*
+ * The same where frame @i has the number that it had: if all are there still, the walk ends as the
+ * last one did, and the hash grows by as much.
+ */
+static inline bool is_as_before(struct walk *w, const struct last_walk *last, unsigned i)
+{
+    unsigned end = last->end;
+
+    if (end >= LAST_FRAMES || i > end || i - last->first != w->count - 1 ||
+        w->python != last->python)
+        return false;
+    for (unsigned next = i + 1; next <= end; next++)
+        if (!still(&last->frames[next]))
+            return false;
+    w->hash += last->outer[i];
+    w->count = last->end_count;
+    w->at_loop = last->at_loop;
+    w->is_known = true;
+    return true;
 }
 
 static void step_on(struct walk *w, struct tp_unwind *at, uintptr_t high)
@@ -154,11 +186,58 @@ static void step_on(struct walk *w, struct tp_unwind *at, uintptr_t high)
 static void keep(struct last_walk *last, unsigned known, unsigned count)
 {
     last->first = LAST_FRAMES;
+    last->end = known < LAST_FRAMES ? last->end : LAST_FRAMES;
     if (known < count)
         return;
     last->first = known - count;
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         last->frames[last->first + i] = last->inner[i];
+        last->outer[last->first + i] = last->inner_outer[i];
+    }
+}
+
+/* What the hash was behind each frame becomes what was still to come. */
+static void keep_sums(struct last_walk *last, const struct walk *w, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to; i++)
+        last->outer[i] = w->hash - last->outer[i];
+}
+
+static void keep_end(struct last_walk *last, const struct walk *w, bool goes_on)
+{
+    last->end_count = w->count;
+    last->python = w->python;
+    last->at_loop = w->at_loop;
+    last->goes_on = goes_on;
+}
+
+/* The walk has come to frame @known of the last one; @count are new. */
+static inline void go_on(struct walk *w, uintptr_t high, struct last_walk *last, unsigned known,
+                         unsigned count, bool goes_on)
+{
+    struct tp_unwind at = last->frames[known];
+    bool is_as_it_was = goes_on && is_as_before(w, last, known);
+
+    if (is_as_it_was) {
+        at = last->frames[last->end];
+        goes_on = last->goes_on;
+    } else {
+        last->outer[known] = w->hash;
+        last->end = known;
+        goes_on = goes_on && follow(w, last, known, &at);
+    }
+    if (goes_on && tp_unwind_step(&at, high)) {
+        /* it goes another way now, or further */
+        if (add(w, at.pc))
+            step_on(w, &at, high);
+        last->first = LAST_FRAMES;
+        return;
+    }
+    if (count || known != last->first)
+        keep(last, known, count);
+    keep_sums(last, w, last->first, is_as_it_was ? known : last->end + 1);
+    if (!is_as_it_was)
+        keep_end(last, w, goes_on);
 }
 
 static inline void walk_again(struct walk *w, struct tp_unwind at, uintptr_t high,
@@ -176,21 +255,20 @@ static inline void walk_again(struct walk *w, struct tp_unwind at, uintptr_t hig
             then->bp_at = at.bp_at; /* the way that has led here now */
             break;
         }
+        last->inner_outer[count] = w->hash;
         last->inner[count++] = at;
         if (!goes_on || !tp_unwind_step(&at, high)) {
             keep(last, LAST_FRAMES, count);
+            if (last->first < LAST_FRAMES) {
+                last->end = LAST_FRAMES - 1;
+                keep_sums(last, w, last->first, LAST_FRAMES);
+                keep_end(last, w, goes_on);
+            }
             return;
         }
         goes_on = add(w, at.pc);
     }
-    if (goes_on && follow(w, last, known, &at) && tp_unwind_step(&at, high)) {
-        /* it goes another way now, or further */
-        if (add(w, at.pc))
-            step_on(w, &at, high);
-        last->first = LAST_FRAMES;
-    } else if (count || known != last->first) {
-        keep(last, known, count);
-    }
+    go_on(w, high, last, known, count, goes_on);
 }
 
 /* Return addresses from @frame on, innermost first. */
@@ -428,15 +506,19 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     stack.python_hash = w.hash;
     w.python = stack.python_count > 0;
     walk(&w, frame, tp_tls.stack_high, w.depth > 1 && stacks ? &stacks->last : NULL);
-    stack.native_count = w.count;
-    if (!stack.native_count && !stack.python_count)
+    if (!w.count && !stack.python_count)
         return TP_NAME_NONE;
-    stack.is_gapless = w.at_loop;
     uint64_t hash = (w.hash ^ w.at_loop) * UINT64_C(0xbf58476d1ce4e5b9);
     hash ^= hash >> 32;
     _Atomic uint64_t *line = stacks ? &stacks->lines[hash >> LINE_SHIFT] : NULL;
     if (tp_likely(is_kept(line, hash, &id)))
         return id;
+    if (w.is_known) { /* its addresses are wanted after all */
+        w = (struct walk){.addresses = stack.native, .depth = w.depth, .python = w.python};
+        walk(&w, frame, tp_tls.stack_high, NULL);
+    }
+    stack.native_count = w.count;
+    stack.is_gapless = w.at_loop;
     id = make_id(&stack, hash, stacks, &is_final);
     if (is_final)
         keep_id(line, hash, id);

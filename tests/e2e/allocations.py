@@ -142,6 +142,28 @@ def any_order_of_functions():
     tap.equal(differ[:5], [], f"{len(differ)} of {len(wanted)} paths")
 
 
+def cut_stacks_begin_as_whole_ones():
+    if not HAS_FRAME_INFORMATION:
+        raise tap.Skip("this libc does not find call frame information")
+    seed = random.randrange(1 << 31)
+    print(f"# seed {seed}")
+    program = [os.path.join(WORKLOADS, "frames"), str(seed), "20000"]
+    found = {}
+    for depth in (64, 16, 9, 3):
+        with tap.folder() as out:
+            record(out, program, TPAGENT_ALLOC="all", TPAGENT_STACKS=str(depth))
+            found[depth] = collections.Counter()
+            for row in memory(out, "--row-limit", "none")["stacks"]:
+                if row["stack"][0] == "take":
+                    found[depth][tuple(row["stack"][:depth])] += row["allocations"]
+    for depth in (16, 9, 3):
+        wanted = collections.Counter()
+        for stack, count in found[64].items():
+            wanted[stack[:depth]] += count
+        differ = [(s, found[depth][s], wanted[s]) for s in found[depth] | wanted]
+        tap.equal([d for d in differ if d[1] != d[2]][:3], [], f"stacks of {depth}")
+
+
 def depth_is_obeyed():
     for depth, deepest in (("0", 0), ("1", 1), ("3", 3), ("64", 8)):
         with tap.folder() as out:
@@ -429,6 +451,7 @@ CHECK.check("each of the family is counted and recorded once", family_counts_onc
 CHECK.check("stacks are the functions that allocated; leaks are suspected", stacks_have_names)
 CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_needed)
 CHECK.check("stacks are right whatever came before", any_order_of_functions)
+CHECK.check("stacks of few frames begin as whole ones", cut_stacks_begin_as_whole_ones)
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("times are in order, to eight ticks", times_are_in_order)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
