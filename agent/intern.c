@@ -113,7 +113,7 @@ static uint32_t refuse(struct tp_live *live, uint32_t id, size_t size)
     return id;
 }
 
-/* @make: where there is none yet. */
+/* @make: where there is none yet; else *ret_id is TP_NAME_NONE. */
 static const struct tp_name_record *find_record(enum tp_name_kind kind, const void *bytes,
                                                 size_t size, bool make, uint32_t *ret_id)
 {
@@ -135,7 +135,7 @@ static const struct tp_name_record *find_record(enum tp_name_kind kind, const vo
         uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
         if (!seen) {
             if (!make)
-                break;
+                return NULL;
             if (!made && !(made = make_record(live, kind, bytes, size, flags, ret_id))) {
                 refuse(live, *ret_id, size);
                 return NULL;
@@ -153,7 +153,8 @@ static const struct tp_name_record *find_record(enum tp_name_kind kind, const vo
             return record;
         }
     }
-    *ret_id = refuse(live, TP_NAME_TOO_MANY, size);
+    if (make)
+        *ret_id = refuse(live, TP_NAME_TOO_MANY, size);
     return NULL;
 }
 
@@ -173,7 +174,7 @@ uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
     return id;
 }
 
-uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size)
+uint32_t tp_intern_seen(enum tp_name_kind kind, const void *bytes, size_t size)
 {
     uint32_t id;
 
@@ -181,6 +182,14 @@ uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size)
         return TP_NAME_NONE;
     find_record(kind, bytes, size, false, &id);
     return id;
+}
+
+uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size)
+{
+    uint32_t id = tp_intern_seen(kind, bytes, size);
+
+    return id != TP_NAME_NONE || !tp_names_ready() ? id
+                                                   : refuse(tp_agent.live, TP_NAME_TOO_MANY, size);
 }
 
 /*

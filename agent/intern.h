@@ -13,6 +13,9 @@
 const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
                                               size_t size, uint32_t *ret_id);
 
+/** tp_intern_seen - the id of a name that was made before; TP_NAME_NONE where it was not */
+uint32_t tp_intern_seen(enum tp_name_kind kind, const void *bytes, size_t size);
+
 /** tp_intern_found - as tp_intern, of a name that was made before; any other one is refused, and
  * counted as one that found no room */
 uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size);

@@ -14,6 +14,7 @@
 
 #define CACHE_LINES 1024u
 #define PYTHON_LINES 256u
+#define ADDRESS_LINES 1024u
 #define INNER_FRAMES 8u
 #define MET_SHIFT 46
 #define MET_LINES (1u << (64 - MET_SHIFT))
@@ -317,24 +318,10 @@ int tp_stack_is_after_call(uint64_t before)
 }
 #endif
 
-/* How many of the addresses are behind a call. The first one is: it is where we return to. */
-static unsigned cut(const uintptr_t *addresses, unsigned count)
-{
-    uintptr_t before[TP_STACK_FRAMES_MAX];
-    uint64_t code[TP_STACK_FRAMES_MAX];
-    unsigned kept = 1;
-
-    for (unsigned i = 1; i < count; i++)
-        before[i - 1] = addresses[i] - sizeof(*code);
-    unsigned got = count > 1 ? tp_os_read_memory(code, before, count - 1) : 0;
-    while (kept <= got && tp_stack_is_after_call(code[kept - 1]))
-        kept++;
-    return kept;
-}
-
 /* A stack in parts: native frames, and outside of them those of Python. */
 struct stack {
     uintptr_t native[TP_STACK_FRAMES_MAX];
+    uint32_t ids[TP_STACK_FRAMES_MAX]; /* of the native ones; TP_NAME_NONE: not made yet */
     struct tp_python_frame python[TP_STACK_FRAMES_MAX];
     unsigned native_count, python_count;
     uint64_t python_hash;
@@ -345,13 +332,16 @@ struct stack {
  * signal handler puts there, the two belong together. */
 struct tp_thread_stacks {
     _Atomic uint64_t lines[CACHE_LINES];
-    _Atomic uint64_t python[PYTHON_LINES]; /* those of Python's frames alone */
+    _Atomic uint64_t python[PYTHON_LINES];     /* those of Python's frames alone */
+    _Atomic uint64_t addresses[ADDRESS_LINES]; /* names of addresses */
     struct last_walk last;
 };
 
+#define ADDRESS_SHIFT 54
 #define LINE_SHIFT 54
 #define PYTHON_LINE_SHIFT 56
 
+_Static_assert(ADDRESS_LINES == 1u << (64 - ADDRESS_SHIFT), "lines by the key's highest bits");
 _Static_assert(CACHE_LINES == 1u << (64 - LINE_SHIFT), "lines by the hash's highest bits");
 _Static_assert(PYTHON_LINES == 1u << (64 - PYTHON_LINE_SHIFT), "lines by the hash's highest bits");
 
@@ -411,6 +401,63 @@ static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *st
     return id;
 }
 
+/* How many of the addresses @at are behind a call, from the first one on. */
+static unsigned count_behind_calls(const struct stack *stack, const uint8_t *at, unsigned count)
+{
+    uintptr_t before[TP_STACK_FRAMES_MAX];
+    uint64_t code[TP_STACK_FRAMES_MAX];
+    unsigned good = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        before[i] = stack->native[at[i]] - sizeof(*code);
+    unsigned got = tp_os_read_memory(code, before, count);
+    while (good < got && tp_stack_is_after_call(code[good]))
+        good++;
+    return good;
+}
+
+/* The name of an address, if it has one. An address's key tells it apart from all others. */
+static uint32_t known_address(struct tp_thread_stacks *stacks, uint64_t address)
+{
+    uint64_t key = tp_unwind_key(address);
+    _Atomic uint64_t *line = stacks ? &stacks->addresses[key >> ADDRESS_SHIFT] : NULL;
+    uint32_t id;
+
+    key <<= 64 - ADDRESS_SHIFT; /* the line says the rest */
+    if (is_kept(line, key, &id))
+        return id;
+    id = tp_intern_seen(TP_NAME_ADDRESS, &address, sizeof(address));
+    keep_id(line, key, id);
+    return id;
+}
+
+/*
+ * How many of the native frames are such: behind a call. The first one is, it is where we return
+ * to, and those that have a name were looked at then.
+ */
+static unsigned cut(struct stack *stack, struct tp_thread_stacks *stacks)
+{
+    uint8_t unknown[TP_STACK_FRAMES_MAX];
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < stack->native_count; i++) {
+        stack->ids[i] = known_address(stacks, stack->native[i]);
+        if (i && stack->ids[i] == TP_NAME_NONE)
+            unknown[count++] = (uint8_t)i;
+    }
+    unsigned good = count ? count_behind_calls(stack, unknown, count) : 0;
+    return good < count ? unknown[good] : stack->native_count;
+}
+
+/* The name of a native frame. */
+static uint32_t address_id(intern_fn *intern, const struct stack *stack, unsigned i)
+{
+    uint64_t address = stack->native[i];
+
+    return stack->ids[i] != TP_NAME_NONE ? stack->ids[i]
+                                         : intern(TP_NAME_ADDRESS, &address, sizeof(address));
+}
+
 /* Return: id of the name; one that says why there is none. */
 static uint32_t whole_id(intern_fn *intern, const struct stack *stack, unsigned native,
                          uint32_t python)
@@ -419,8 +466,7 @@ static uint32_t whole_id(intern_fn *intern, const struct stack *stack, unsigned 
     unsigned n;
 
     for (n = 0; n < native; n++) {
-        uint64_t address = stack->native[n];
-        ids[n] = intern(TP_NAME_ADDRESS, &address, sizeof(address));
+        ids[n] = address_id(intern, stack, n);
         if (ids[n] < TP_NAME_FIRST)
             return ids[n];
     }
@@ -445,8 +491,7 @@ static uint32_t shortened_id(const struct stack *stack, unsigned native, uint32_
     unsigned n;
 
     for (n = 0; n < native; n++) {
-        uint64_t address = stack->native[n];
-        ids[n] = tp_intern(TP_NAME_ADDRESS, &address, sizeof(address));
+        ids[n] = address_id(tp_intern, stack, n);
         if (ids[n] < TP_NAME_FIRST)
             return ids[n];
     }
@@ -465,12 +510,11 @@ static bool is_met_again(uint64_t hash)
 }
 
 /* @ret_is_final: whether it will be the same the next time. */
-static __attribute__((noinline)) uint32_t make_id(const struct stack *stack, uint64_t hash,
-                                                  struct tp_thread_stacks *stacks,
-                                                  bool *ret_is_final)
+static __attribute__((noinline)) uint32_t
+make_id(struct stack *stack, uint64_t hash, struct tp_thread_stacks *stacks, bool *ret_is_final)
 {
     bool is_wanted = !tp_names_are_scarce() || is_met_again(hash);
-    unsigned native = stack->native_count ? cut(stack->native, stack->native_count) : 0;
+    unsigned native = cut(stack, stacks);
     uint32_t python = stack->python_count ? python_id(stack, stacks) : TP_NAME_NONE;
     tp_python_frames_meet(stack->native, native);
     uint32_t id = whole_id(is_wanted ? tp_intern : tp_intern_found, stack, native, python);
