@@ -11,6 +11,7 @@
 #include "python_frames.h"
 #include "record.h"
 #include "unwind.h"
+#include "walk.h"
 
 #define CACHE_LINES 1024u
 #define PYTHON_LINES 256u
@@ -86,209 +87,6 @@ static __attribute__((noinline)) bool find_bounds(uintptr_t here)
     return true;
 }
 
-/*
- * The thread's last walk, outermost frame last. What a walk has read decides where it goes; so from
- * a frame that stands where it stood, the words that were read there need only be compared.
- */
-#define LAST_FRAMES TP_STACK_FRAMES_MAX
-
-struct last_walk {
-    uint8_t busy;   /* a signal handler may come while it is made */
-    unsigned first; /* of the frames; LAST_FRAMES: none */
-    uintptr_t high;
-    struct tp_unwind frames[LAST_FRAMES], inner[LAST_FRAMES];
-
-    /* What the frames outside of each one made of the hash, and how the walk ended, for one that
-     * comes to a frame with the same number. */
-    uint64_t outer[LAST_FRAMES], inner_outer[LAST_FRAMES];
-    unsigned end; /* the last frame; LAST_FRAMES: nothing is known of the end */
-    unsigned end_count;
-    bool python, at_loop, goes_on;
-};
-
-/* What a walk adds to. */
-struct walk {
-    uintptr_t *addresses;
-    unsigned count, depth;
-    bool python; /* to the interpreter's loop */
-    bool at_loop;
-    bool is_known; /* from some frame on as the last one: addresses from there on are left out */
-    uint64_t hash;
-};
-
-/* Return: false: the walk ends before this frame. */
-static inline bool add(struct walk *w, uintptr_t pc)
-{
-    if (w->python && tp_python_runs_at(pc)) {
-        w->at_loop = true;
-        return false;
-    }
-    if (pc < PAGE)
-        return false;
-    /* products that do not wait for each other */
-    unsigned __int128 product =
-        (unsigned __int128)(pc ^ UINT64_C(0x9e3779b97f4a7c15)) *
-        (w->count * UINT64_C(0xbf58476d1ce4e5b9) + UINT64_C(0xd6e8feb86659fd93));
-    w->hash += (uint64_t)product ^ (uint64_t)(product >> 64);
-    w->addresses[w->count++] = pc;
-    return w->count < w->depth;
-}
-
-/* Whether the last walk's next frame follows still. */
-static inline bool still(const struct tp_unwind *next)
-{
-    return tp_unwind_word(next->sp - sizeof(next->sp)) == next->pc &&
-           (!next->bp_at ||
-            (next->bp_at != TP_UNWIND_FURTHER && tp_unwind_word(next->bp_at) == next->bp));
-}
-
-/* From frame @i of the last walk on. Return: false: the walk is over. */
-static inline bool follow(struct walk *w, struct last_walk *last, unsigned i, struct tp_unwind *at)
-{
-    bool goes_on = true;
-
-    while (goes_on && i + 1 < LAST_FRAMES && still(&last->frames[i + 1])) {
-        goes_on = add(w, last->frames[++i].pc);
-        last->outer[i] = w->hash;
-    }
-    *at = last->frames[i];
-    last->end = i;
-    return goes_on;
-}
-
-/*
- * The same where frame @i has the number that it had: if all are there still, the walk ends as the
- * last one did, and the hash grows by as much.
- */
-static inline bool is_as_before(struct walk *w, const struct last_walk *last, unsigned i)
-{
-    unsigned end = last->end;
-
-    if (end >= LAST_FRAMES || i > end || i - last->first != w->count - 1 ||
-        w->python != last->python)
-        return false;
-    for (unsigned next = i + 1; next <= end; next++)
-        if (!still(&last->frames[next]))
-            return false;
-    w->hash += last->outer[i];
-    w->count = last->end_count;
-    w->at_loop = last->at_loop;
-    w->is_known = true;
-    return true;
-}
-
-static void step_on(struct walk *w, struct tp_unwind *at, uintptr_t high)
-{
-    while (tp_unwind_step(at, high) && add(w, at->pc))
-        ;
-}
-
-/* The frames that were new go before those that were not. */
-static void keep(struct last_walk *last, unsigned known, unsigned count)
-{
-    last->first = LAST_FRAMES;
-    last->end = known < LAST_FRAMES ? last->end : LAST_FRAMES;
-    if (known < count)
-        return;
-    last->first = known - count;
-    for (unsigned i = 0; i < count; i++) {
-        last->frames[last->first + i] = last->inner[i];
-        last->outer[last->first + i] = last->inner_outer[i];
-    }
-}
-
-/* What the hash was behind each frame becomes what was still to come. */
-static void keep_sums(struct last_walk *last, const struct walk *w, unsigned from, unsigned to)
-{
-    for (unsigned i = from; i < to; i++)
-        last->outer[i] = w->hash - last->outer[i];
-}
-
-static void keep_end(struct last_walk *last, const struct walk *w, bool goes_on)
-{
-    last->end_count = w->count;
-    last->python = w->python;
-    last->at_loop = w->at_loop;
-    last->goes_on = goes_on;
-}
-
-/* The walk has come to frame @known of the last one; @count are new. */
-static inline void go_on(struct walk *w, uintptr_t high, struct last_walk *last, unsigned known,
-                         unsigned count, bool goes_on)
-{
-    struct tp_unwind at = last->frames[known];
-    bool is_as_it_was = goes_on && is_as_before(w, last, known);
-
-    if (is_as_it_was) {
-        at = last->frames[last->end];
-        goes_on = last->goes_on;
-    } else {
-        last->outer[known] = w->hash;
-        last->end = known;
-        goes_on = goes_on && follow(w, last, known, &at);
-    }
-    if (goes_on && tp_unwind_step(&at, high)) {
-        /* it goes another way now, or further */
-        if (add(w, at.pc))
-            step_on(w, &at, high);
-        last->first = LAST_FRAMES;
-        return;
-    }
-    if (count || known != last->first)
-        keep(last, known, count);
-    keep_sums(last, w, last->first, is_as_it_was ? known : last->end + 1);
-    if (!is_as_it_was)
-        keep_end(last, w, goes_on);
-}
-
-static inline void walk_again(struct walk *w, struct tp_unwind at, uintptr_t high,
-                              struct last_walk *last)
-{
-    unsigned known = last->high == high ? last->first : LAST_FRAMES, count = 0;
-    bool goes_on = add(w, at.pc);
-
-    last->high = high;
-    for (;;) {
-        while (known < LAST_FRAMES && last->frames[known].sp < at.sp)
-            known++;
-        struct tp_unwind *then = &last->frames[known];
-        if (known < LAST_FRAMES && then->sp == at.sp && then->pc == at.pc && then->bp == at.bp) {
-            then->bp_at = at.bp_at; /* the way that has led here now */
-            break;
-        }
-        last->inner_outer[count] = w->hash;
-        last->inner[count++] = at;
-        if (!goes_on || !tp_unwind_step(&at, high)) {
-            keep(last, LAST_FRAMES, count);
-            if (last->first < LAST_FRAMES) {
-                last->end = LAST_FRAMES - 1;
-                keep_sums(last, w, last->first, LAST_FRAMES);
-                keep_end(last, w, goes_on);
-            }
-            return;
-        }
-        goes_on = add(w, at.pc);
-    }
-    go_on(w, high, last, known, count, goes_on);
-}
-
-/* Return addresses from @frame on, innermost first. */
-static inline void walk(struct walk *w, const uintptr_t *frame, uintptr_t high,
-                        struct last_walk *last)
-{
-    struct tp_unwind at = {.pc = frame[1], .sp = (uintptr_t)(frame + 2), .bp = frame[0]};
-
-    if (last && !last->busy) {
-        last->busy = 1;
-        atomic_signal_fence(memory_order_seq_cst);
-        walk_again(w, at, high, last);
-        atomic_signal_fence(memory_order_seq_cst);
-        last->busy = 0;
-    } else if (add(w, at.pc)) {
-        step_on(w, &at, high);
-    }
-}
-
 #if defined(__x86_64__)
 /* e8 with four bytes, or ff with the register field 2 and what an address takes. */
 int tp_stack_is_after_call(uint64_t before)
@@ -334,7 +132,7 @@ struct tp_thread_stacks {
     _Atomic uint64_t lines[CACHE_LINES];
     _Atomic uint64_t python[PYTHON_LINES];     /* those of Python's frames alone */
     _Atomic uint64_t addresses[ADDRESS_LINES]; /* names of addresses */
-    struct last_walk last;
+    struct tp_last_walk last;
 };
 
 #define ADDRESS_SHIFT 54
@@ -530,7 +328,7 @@ static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
     if (tp_unlikely(!t->stacks)) {
         t->stacks = tp_os_map(sizeof(*t->stacks));
         if (t->stacks)
-            t->stacks->last.first = LAST_FRAMES;
+            t->stacks->last.first = TP_WALK_FRAMES;
     }
     return t->stacks;
 }
@@ -540,7 +338,7 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     struct tp_thread_stacks *stacks = stacks_of(tp_tls.thread);
     uintptr_t here = (uintptr_t)frame;
     struct stack stack;
-    struct walk w = {.addresses = stack.native, .depth = depth};
+    struct tp_walk w = {.addresses = stack.native, .depth = depth};
     bool is_final;
     uint32_t id;
 
@@ -549,7 +347,7 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     stack.python_count = tp_python_frames(stack.python, depth, &w.hash);
     stack.python_hash = w.hash;
     w.python = stack.python_count > 0;
-    walk(&w, frame, tp_tls.stack_high, w.depth > 1 && stacks ? &stacks->last : NULL);
+    tp_walk_stack(&w, frame, tp_tls.stack_high, w.depth > 1 && stacks ? &stacks->last : NULL);
     if (!w.count && !stack.python_count)
         return TP_NAME_NONE;
     uint64_t hash = (w.hash ^ w.at_loop) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -558,8 +356,8 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     if (tp_likely(is_kept(line, hash, &id)))
         return id;
     if (w.is_known) { /* its addresses are wanted after all */
-        w = (struct walk){.addresses = stack.native, .depth = w.depth, .python = w.python};
-        walk(&w, frame, tp_tls.stack_high, NULL);
+        w = (struct tp_walk){.addresses = stack.native, .depth = w.depth, .python = w.python};
+        tp_walk_stack(&w, frame, tp_tls.stack_high, NULL);
     }
     stack.native_count = w.count;
     stack.is_gapless = w.at_loop;
