@@ -3,13 +3,11 @@
 
 #include <string.h>
 
-#define ZSTD_STATIC_LINKING_ONLY
-#include <zstd.h>
-
 #include "event/brief.h"
-#include "trace/alloc_pack.h"
 #include "trace/block_header.h"
 #include "trace/column_encode.h"
+#include "trace/frames.h"
+#include "trace/packed_encode.h"
 #include "trace/wire.h"
 
 /*
@@ -20,29 +18,7 @@
  * the workspace, made for the worst payload, never overflows; the puts are bounded all the same.
  */
 
-/*
- * zstd's level 1 with longer matches and a larger table: on streams of operators 2 % smaller, 5 %
- * faster to write and 10 % to read. The window is as large as any payload: one call has all of it.
- */
-static const ZSTD_compressionParameters compression = {
-    .windowLog = 22,
-    .chainLog = 14,
-    .hashLog = 14,
-    .searchLog = 1,
-    .minMatch = 7,
-    .targetLength = 0,
-    .strategy = ZSTD_fast,
-};
-
-/*
- * Within a frame zstd has one table of codes for all bytes that no earlier ones foretell, and what
- * is random in one way gets the codes of what is random in another. So the planes of times, the
- * most random bytes there are, get frames of their own where they are worth the headers.
- */
-#define FRAME_LEAST 512u
-#define AHEAD 8u         /* records whose places in tables are fetched before */
 #define PACKED_LEAST 16u /* allocations and frees in a block */
-#define CUTS_MAX 128
 
 #define RECORD_SLOTS_MAX 4
 #define RECORD_WORDS_MAX (RECORD_SLOTS_MAX * TP_SLOT_WORDS)
@@ -63,13 +39,18 @@ struct look {
     uint64_t differ[RECORD_WORDS_MAX];
 };
 
+/* Records whose words are put as they are: all of a section, or what the packer leaves. */
+struct listed {
+    const uint8_t *kinds;
+    const uint32_t *at; /* first slots */
+    uint32_t count;
+};
+
 struct tp_block_encoder {
     uint32_t slots_max;
     struct look look;    /* at the common words of the section surveyed last */
     int64_t latest;      /* its latest time, in ticks since its first */
     uint32_t records;    /* of the section surveyed last */
-    uint64_t *whole;     /* the block's records, where some of them are brief in the ring */
-    bool *is_brief;      /* of those */
     size_t payload_size; /* capacity */
     uint8_t *payload;
     uint8_t *block;                  /* header, then room for payload_size bytes and padding */
@@ -78,10 +59,9 @@ struct tp_block_encoder {
     uint64_t *values;                /* a column of them */
     uint32_t *at;                    /* first slot of each record */
     uint8_t *kinds;                  /* and its kind */
-    uint32_t *selected;              /* as at, of one kind */
-    ZSTD_CCtx *zstd;
-    uint32_t cuts[CUTS_MAX]; /* where in the payload a frame ends and another begins, rising */
-    unsigned cut_count;
+    struct listed listed;
+    uint32_t *selected; /* as at, of one kind */
+    struct tp_frames frames;
     struct tp_packer packer;
     bool is_packed; /* what is put has a section of allocations */
     struct fields fields[TP_EVENT_KIND_END];
@@ -145,8 +125,6 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
     encoder->at = take(room, section * sizeof(*encoder->at));
     encoder->kinds = take(room, section);
     encoder->selected = take(room, (section + 1) * sizeof(*encoder->selected));
-    encoder->whole = take(room, (size_t)slots * TP_BRIEF_WHOLE_SLOTS * TP_SLOT_BYTES);
-    encoder->is_brief = take(room, slots * sizeof(*encoder->is_brief));
     size_t size = tp_packer_lay(&encoder->packer, NULL, slots);
     tp_packer_lay(&encoder->packer, take(room, size), slots);
 }
@@ -158,23 +136,7 @@ size_t tp_block_encoder_size(uint32_t slots)
 
     take(&room, sizeof(counted));
     take_buffers(&counted, &room, slots);
-    return room.used + align16(ZSTD_estimateCCtxSize_usingCParams(compression));
-}
-
-static ZSTD_CCtx *make_compressor(void *workspace, size_t size)
-{
-    ZSTD_CCtx *zstd = ZSTD_initStaticCCtx(workspace, size);
-
-    if (!zstd)
-        return NULL;
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, (int)compression.windowLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_chainLog, (int)compression.chainLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_hashLog, (int)compression.hashLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_searchLog, (int)compression.searchLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_minMatch, (int)compression.minMatch);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_targetLength, (int)compression.targetLength);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_strategy, (int)compression.strategy);
-    return zstd;
+    return room.used + align16(tp_frames_workspace());
 }
 
 struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uint32_t slots)
@@ -188,14 +150,15 @@ struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uin
     memset(encoder, 0, sizeof(*encoder));
     encoder->slots_max = slots;
     take_buffers(encoder, &room, slots);
-    encoder->zstd = make_compressor(room.bytes + room.used, (size - room.used) & ~(size_t)15);
+    bool is_ready =
+        tp_frames_init(&encoder->frames, room.bytes + room.used, (size - room.used) & ~(size_t)15);
     for (unsigned i = tp_field_count; i-- > 0;) {
         encoder->fields[tp_fields[i].kind].first = &tp_fields[i];
         encoder->fields[tp_fields[i].kind].count++;
     }
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
         encoder->kind_slots[kind] = tp_is_brief(kind) ? 0 : (uint8_t)tp_kind_slots(kind);
-    return encoder->zstd ? encoder : NULL;
+    return is_ready ? encoder : NULL;
 }
 
 /* Of the records at @at, in one pass over all their words. */
@@ -240,18 +203,6 @@ static const uint64_t *gather(struct tp_block_encoder *encoder, const uint64_t *
     return words;
 }
 
-/* A frame for each plane of the column that ends at @end. */
-static void cut_planes(struct tp_block_encoder *encoder, const uint8_t *end,
-                       struct tp_planes planes)
-{
-    uint32_t at = (uint32_t)(end - encoder->payload);
-
-    if (planes.bytes < FRAME_LEAST || encoder->cut_count + planes.count + 1 > CUTS_MAX)
-        return;
-    for (uint32_t i = planes.count + 1; i-- > 0;)
-        encoder->cuts[encoder->cut_count++] = at - i * planes.bytes;
-}
-
 /* Returns the groups put: 0 when all columns are zero. */
 static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *out,
                           const uint64_t *slots, unsigned kind, uint32_t count,
@@ -276,8 +227,8 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
                                                        : gather(encoder, slots, count, field->word);
         struct tp_planes planes =
             tp_column_put(out, field, words, count, any, differ, encoder->values);
-        if ((field->word == 0 || encoder->is_packed) && !out->full)
-            cut_planes(encoder, out->at, planes);
+        if (field->word == 0 || encoder->is_packed)
+            tp_frames_cut(&encoder->frames, out, planes);
         columns++;
     }
     if (!columns && kind != TP_EVENT_ALL) {
@@ -329,57 +280,25 @@ static uint32_t survey(struct tp_block_encoder *encoder, const uint64_t *slots, 
     }
     encoder->records = records;
     encoder->latest = latest;
+    encoder->listed = (struct listed){kinds, at, records};
     memcpy(encoder->look.any, any, sizeof(any));
     memcpy(encoder->look.differ, differ, sizeof(differ));
     return slot;
 }
 
-/*
- * Makes all records whole, up to one that is cut or of no known kind, without the flag that those
- * which were brief have. Returns the slots that were made; @ret_taken: of what.
- */
-static uint32_t make_whole(struct tp_block_encoder *encoder, const struct tp_block_source *source,
-                           uint32_t *ret_taken)
+/* Returns how many of the listed records are of @kind; they are selected. */
+static uint32_t select_kind(struct tp_block_encoder *encoder, unsigned kind)
 {
-    const uint64_t *before = source->before;
-    uint32_t slot = 0, made = 0, records = 0;
-
-    for (unsigned step; slot < source->slot_count; slot += step, records++) {
-        const uint64_t *record = source->slots + (size_t)slot * TP_SLOT_WORDS;
-        uint64_t *whole = encoder->whole + (size_t)made * TP_SLOT_WORDS;
-        unsigned kind = tp_slot_kind(record);
-        bool is_brief = tp_is_brief(kind);
-        step = is_brief ? 1 : encoder->kind_slots[kind];
-        if (!step || step > source->slot_count - slot)
-            break;
-        if (!is_brief) {
-            memcpy(whole, record, step * TP_SLOT_BYTES);
-        } else {
-            tp_brief_expand(record, before, whole);
-            if (kind == TP_EVENT_ALLOC_BRIEF)
-                whole[6] &= ~((uint64_t)TP_ALLOC_UNTIMED << TP_ALLOC_FLAGS_SHIFT);
-            else
-                whole[5] &= ~(uint64_t)TP_ALLOC_UNTIMED;
-        }
-        encoder->is_brief[records] = is_brief;
-        made += is_brief ? TP_BRIEF_WHOLE_SLOTS : step;
-        before = whole;
-    }
-    *ret_taken = slot;
-    return made;
-}
-
-static void select_kind(struct tp_block_encoder *encoder, unsigned kind)
-{
-    const uint8_t *const kinds = encoder->kinds;
-    const uint32_t *const at = encoder->at;
+    const uint8_t *const kinds = encoder->listed.kinds;
+    const uint32_t *const at = encoder->listed.at;
     uint32_t *const selected = encoder->selected;
-    uint32_t count = 0, records = encoder->records;
+    uint32_t count = 0, records = encoder->listed.count;
 
     for (uint32_t i = 0; i < records; i++) {
         selected[count] = at[i];
         count += kinds[i] == kind;
     }
+    return count;
 }
 
 /*
@@ -399,159 +318,71 @@ static bool is_to_be_packed(const struct tp_block_encoder *encoder, const uint64
     return true;
 }
 
-static bool is_allocation(unsigned kind)
+/* The records surveyed last are taken apart. Returns the slots taken. */
+static uint32_t pack(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                     uint32_t slot_count, bool has_brief)
 {
-    return kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE;
+    struct tp_packer *packer = &encoder->packer;
+    uint32_t taken = tp_packer_take(packer, source->slots, slot_count, source->before, has_brief);
+
+    encoder->is_packed = true;
+    encoder->records = packer->records;
+    encoder->latest = packer->latest;
+    encoder->listed = (struct listed){packer->other_kinds, packer->other_at, packer->others};
+    memset(encoder->counts, 0, sizeof(encoder->counts));
+    encoder->counts[TP_EVENT_ALLOC] = packer->allocs;
+    encoder->counts[TP_EVENT_FREE] = packer->frees;
+    for (uint32_t i = 0; i < packer->others; i++)
+        encoder->counts[packer->other_kinds[i]]++;
+    return taken;
 }
 
-/* The common words of all records, and what is unequal among them, without what is foretold. */
-static void pack(struct tp_block_encoder *encoder, const uint64_t *slots, bool has_brief)
+static bool is_of_packer(const struct tp_block_encoder *encoder, unsigned kind)
 {
-    struct look *look = &encoder->look;
-
-    memset(look, 0, sizeof(*look));
-    tp_packer_begin(&encoder->packer, encoder->counts[TP_EVENT_ALLOC],
-                    encoder->counts[TP_EVENT_FREE], slots, has_brief);
-    for (uint32_t i = 0; i < encoder->records; i++) {
-        const uint64_t *record = slots + (size_t)encoder->at[i] * TP_SLOT_WORDS;
-        uint64_t common[TP_SLOT_WORDS];
-        memcpy(common, record, sizeof(common));
-        if (i + AHEAD < encoder->records && is_allocation(encoder->kinds[i + AHEAD]))
-            tp_packer_expect(&encoder->packer,
-                             slots[(size_t)encoder->at[i + AHEAD] * TP_SLOT_WORDS + 4]);
-        tp_packer_put(&encoder->packer, encoder->kinds[i], has_brief && encoder->is_brief[i],
-                      common, record + TP_SLOT_WORDS);
-        for (unsigned w = 0; w < TP_SLOT_WORDS; w++) {
-            encoder->common[w][i] = common[w];
-            look->any[w] |= common[w];
-            look->differ[w] |= common[w] ^ encoder->common[w][0];
-        }
-    }
-    tp_packer_end(&encoder->packer);
+    return encoder->is_packed &&
+           (kind == TP_EVENT_ALL || kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE);
 }
 
-/* Leaves out what the section of allocations has. */
-static void leave_packed(struct look *look, unsigned kind)
+static struct tp_packed_out packed_out(struct tp_block_encoder *encoder, struct tp_wire_out *out)
 {
-    if (!is_allocation(kind))
-        return;
-    look->any[4] = 0;
-    if (kind == TP_EVENT_ALLOC) {
-        look->any[5] = 0;
-        look->any[6] &= ~TP_SLACK_MASK;
-    }
+    return (struct tp_packed_out){.out = out,
+                                  .frames = &encoder->frames,
+                                  .words = encoder->words,
+                                  .values = encoder->values,
+                                  .scratch = encoder->selected};
 }
 
-/* Puts the section whose records were surveyed last. */
-static int put_groups(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                      const uint64_t *slots)
+/* The group of @count records of @kind. Returns the groups put. */
+static unsigned put_group_of(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                             const uint64_t *slots, unsigned kind, uint32_t count)
 {
     struct look look;
 
+    if (is_of_packer(encoder, kind)) {
+        struct tp_packed_out to = packed_out(encoder, out);
+        return tp_packed_put_group(&to, &encoder->packer, kind, count);
+    }
+    if (kind == TP_EVENT_ALL)
+        return put_group(encoder, out, slots, kind, count, &encoder->look);
+    select_kind(encoder, kind);
+    look_at(&look, slots, encoder->selected, count, tp_kind_slots(kind) * TP_SLOT_WORDS);
+    return put_group(encoder, out, slots, kind, count, &look);
+}
+
+/* Puts the section whose records were surveyed or packed last. */
+static int put_groups(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                      const uint64_t *slots)
+{
     tp_wire_put_varint(out, encoder->records);
     uint8_t *group_count = out->at;
     tp_wire_put_u8(out, 0);
-    unsigned groups =
-        put_group(encoder, out, slots, TP_EVENT_ALL, encoder->records, &encoder->look);
-    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        uint32_t count = encoder->counts[kind];
-        if (!count || !encoder->fields[kind].count)
-            continue;
-        select_kind(encoder, kind);
-        look_at(&look, slots, encoder->selected, count, tp_kind_slots(kind) * TP_SLOT_WORDS);
-        if (encoder->is_packed)
-            leave_packed(&look, kind);
-        groups += put_group(encoder, out, slots, kind, count, &look);
-    }
+    unsigned groups = put_group_of(encoder, out, slots, TP_EVENT_ALL, encoder->records);
+    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
+        if (encoder->counts[kind] && encoder->fields[kind].count)
+            groups += put_group_of(encoder, out, slots, kind, encoder->counts[kind]);
     if (out->full)
         return -TP_ELIMIT;
     *group_count = (uint8_t)groups;
-    return 0;
-}
-
-static uint64_t bits_of(uint64_t value)
-{
-    return 64 - (unsigned)__builtin_clzll(value | 1);
-}
-
-/* Whether addresses mostly are nearer to the one before than to the lowest of them. */
-static bool is_in_steps(const uint64_t *values, uint32_t count)
-{
-    uint64_t least = UINT64_MAX, steps = 0, offsets = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        least = values[i] < least ? values[i] : least;
-    for (uint32_t i = 1; i < count; i++) {
-        steps += bits_of(tp_wire_zigzag(values[i] - values[i - 1]));
-        offsets += bits_of(values[i] - least);
-    }
-    return steps < offsets;
-}
-
-/* A column of addresses that are not all equal, as differences. */
-static struct tp_planes put_steps(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                                  enum tp_packed column, const uint64_t *values, uint32_t count)
-{
-    const struct tp_field_info field = {
-        .column = (uint8_t)column, .bits = 64, .encoding = TP_ENCODING_PLANES_DELTA};
-    uint64_t any = 0, differ = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        any |= values[i];
-        differ |= values[i] ^ values[0];
-    }
-    return tp_column_put(out, &field, values, count, any, differ, encoder->values);
-}
-
-/* Sizes are few in most programs, then they have codes; where none is frequent that is in vain. */
-static bool is_noise(enum tp_packed column, const uint64_t *values, uint32_t count)
-{
-    uint32_t seen[256] = {0}, most = 0;
-
-    if (column == TP_PACKED_FREE_BYTES || column == TP_PACKED_ALLOC_SLACK)
-        return false;
-    if (column != TP_PACKED_ALLOC_ASKED)
-        return true;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t seen_now = ++seen[values[i] & 0xff];
-        most = seen_now > most ? seen_now : most;
-    }
-    return most < count / 64;
-}
-
-/* A column of the section of allocations. Returns false where it has no values. */
-static bool put_packed_column(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                              enum tp_packed column)
-{
-    const struct tp_packer *packer = &encoder->packer;
-    const uint64_t *values = packer->columns[column];
-    uint32_t count = packer->counts[column];
-    bool is_address = column == TP_PACKED_ALLOC_ADDRESS || column == TP_PACKED_FREE_ADDRESS;
-
-    if (!count)
-        return false;
-    tp_wire_put_varint(out, count);
-    struct tp_planes planes =
-        is_address && is_in_steps(values, count)
-            ? put_steps(encoder, out, column, values, count)
-            : tp_column_put_packed(out, (uint8_t)column, values, count,
-                                   is_noise(column, values, count), encoder->values);
-    if (!out->full)
-        cut_planes(encoder, out->at, planes);
-    return true;
-}
-
-/* The section of allocations. */
-static int put_packed(struct tp_block_encoder *encoder, struct tp_wire_out *out)
-{
-    uint8_t *column_count = out->at, columns = 0;
-
-    tp_wire_put_u8(out, 0);
-    for (unsigned column = 1; column < TP_PACKED_END; column++)
-        columns += put_packed_column(encoder, out, column);
-    if (out->full)
-        return -TP_ELIMIT;
-    *column_count = columns;
     return 0;
 }
 
@@ -563,70 +394,63 @@ static int put_open(struct tp_block_encoder *encoder, struct tp_wire_out *out, c
                                                           : put_groups(encoder, out, open);
 }
 
-/* Surveys the block's records, whole ones: where they are is @ret_slots. Returns how many slots of
- * the source were taken. */
+/* Surveys the source's records, or packs them. Returns the slots taken. */
 static uint32_t take_records(struct tp_block_encoder *encoder, const struct tp_block_source *source,
-                             bool *ret_has_brief, const uint64_t **ret_slots)
+                             bool *ret_has_brief)
 {
     uint32_t taken = survey(encoder, source->slots, source->slot_count);
     bool has_brief = taken < source->slot_count &&
                      tp_is_brief(tp_slot_kind(source->slots + (size_t)taken * TP_SLOT_WORDS));
 
-    *ret_slots = source->slots;
     *ret_has_brief = has_brief;
-    if (has_brief) {
-        *ret_slots = encoder->whole;
-        survey(encoder, encoder->whole, make_whole(encoder, source, &taken));
-    }
-    return taken;
+    if (has_brief)
+        return pack(encoder, source, source->slot_count, true);
+    return is_to_be_packed(encoder, source->slots) ? pack(encoder, source, taken, false) : taken;
 }
 
 static int put_records(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                       const uint64_t *slots, bool has_brief)
+                       const uint64_t *slots)
 {
-    encoder->is_packed = has_brief || is_to_be_packed(encoder, slots);
-    if (encoder->is_packed)
-        pack(encoder, slots, has_brief);
     int error = put_groups(encoder, out, slots);
-    return error || !encoder->is_packed ? error : put_packed(encoder, out);
+
+    if (error || !encoder->is_packed)
+        return error;
+    struct tp_packed_out to = packed_out(encoder, out);
+    tp_packed_put_section(&to, &encoder->packer);
+    return out->full ? -TP_ELIMIT : 0;
+}
+
+/* What comes before the next block's first record. */
+static void get_last(const struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                     uint64_t last[TP_SLOT_WORDS])
+{
+    uint32_t records = encoder->records;
+    const uint64_t *from = encoder->is_packed ? encoder->packer.last
+                           : records
+                               ? source->slots + (size_t)encoder->at[records - 1] * TP_SLOT_WORDS
+                               : source->before;
+
+    memcpy(last, from, TP_SLOT_BYTES);
 }
 
 static uint32_t sum_lost(const struct tp_block_encoder *encoder, const uint64_t *slots)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; encoder->counts[TP_EVENT_LOST] && i < encoder->records; i++)
-        if (encoder->kinds[i] == TP_EVENT_LOST) {
-            uint64_t lost = slots[(size_t)encoder->at[i] * TP_SLOT_WORDS + 4];
+    for (uint32_t i = 0; encoder->counts[TP_EVENT_LOST] && i < encoder->listed.count; i++)
+        if (encoder->listed.kinds[i] == TP_EVENT_LOST) {
+            uint64_t lost = slots[(size_t)encoder->listed.at[i] * TP_SLOT_WORDS + 4];
             sum = lost > UINT32_MAX - sum ? UINT32_MAX : sum + lost;
         }
     return (uint32_t)sum;
-}
-
-/* The payload as frames. Returns their bytes, or what zstd says is wrong. */
-static size_t compress_frames(struct tp_block_encoder *encoder, uint8_t *stored,
-                              uint32_t payload_bytes)
-{
-    size_t size = 0;
-
-    for (uint32_t i = 0, from = 0, to; i <= encoder->cut_count; i++, from = to) {
-        to = i < encoder->cut_count ? encoder->cuts[i] : payload_bytes;
-        if (to == from)
-            continue;
-        size_t frame = ZSTD_compress2(encoder->zstd, stored + size, encoder->payload_size - size,
-                                      encoder->payload + from, to - from);
-        if (ZSTD_isError(frame))
-            return frame;
-        size += frame;
-    }
-    return size;
 }
 
 /* Compresses where that helps. Returns the bytes stored. */
 static uint32_t store_payload(struct tp_block_encoder *encoder, struct tp_block_header *header)
 {
     uint8_t *stored = encoder->block + TP_BLOCK_HEADER_BYTES;
-    size_t size = compress_frames(encoder, stored, header->payload_bytes);
+    size_t size =
+        tp_frames_compress(&encoder->frames, header->payload_bytes, stored, encoder->payload_size);
 
     if (!ZSTD_isError(size) && size < header->payload_bytes) {
         header->flags |= TP_BLOCK_ZSTD;
@@ -651,27 +475,27 @@ int tp_block_encode(struct tp_block_encoder *encoder, const struct tp_block_sour
                     struct tp_block_made *ret_made)
 {
     struct tp_wire_out out = {encoder->payload, encoder->payload + encoder->payload_size, false};
-    const uint64_t *slots;
+    uint64_t first_ticks = source->near_ticks;
     bool has_brief;
 
     if (source->slot_count > encoder->slots_max || source->open_slots > TP_BLOCK_OPEN_MAX)
         return -TP_ELIMIT;
-    encoder->cut_count = 0;
+    tp_frames_begin(&encoder->frames, encoder->payload);
     int error = put_open(encoder, &out, source->open, source->open_slots);
     if (error)
         return error;
-    uint32_t taken = take_records(encoder, source, &has_brief, &slots), records = encoder->records;
+    uint32_t taken = take_records(encoder, source, &has_brief);
     if (source->slot_count && !taken)
         return -TP_ECORRUPT;
-    const uint64_t *last =
-        records ? slots + (size_t)encoder->at[records - 1] * TP_SLOT_WORDS : source->before;
-    memcpy(ret_made->last, last, sizeof(ret_made->last));
     ret_made->slots = taken;
-    error = put_records(encoder, &out, slots, has_brief);
+    get_last(encoder, source, ret_made->last);
+    error = put_records(encoder, &out, source->slots);
     if (error)
         return error;
-    uint64_t near = source->near_ticks;
-    uint64_t first_ticks = records ? tp_ticks_unwrap(tp_slot_ticks(slots), near) : near;
+    if (encoder->records)
+        first_ticks = tp_ticks_unwrap(encoder->is_packed ? encoder->packer.first_ticks
+                                                         : tp_slot_ticks(source->slots),
+                                      first_ticks);
     struct tp_block_header header = {
         .type = TP_BLOCK_EVENTS,
         .flags = (uint8_t)((source->flags & TP_BLOCK_RECOVERED) |
@@ -683,7 +507,7 @@ int tp_block_encode(struct tp_block_encoder *encoder, const struct tp_block_sour
         .first_slot = source->first_slot,
         .first_ticks = first_ticks,
         .last_ticks = first_ticks + (uint64_t)encoder->latest,
-        .lost = sum_lost(encoder, slots),
+        .lost = sum_lost(encoder, source->slots),
         .uuid_low = source->uuid_low,
     };
     finish(encoder, &header, ret_made);
