@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ * Single allocations of whole recordings, the brief records of rings above all. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "input/tptrace.h"
+#include "read_recording.h"
+
+struct profiling {
+    struct tp_alloc_profile profile;
+    struct tp_strings strings;
+    struct tp_stacks stacks;
+    struct tp_buffer notes, recording;
+    bool cut;
+};
+
+static struct recording rec;
+static struct recording_track track;
+
+static void begin(void)
+{
+    begin_recording(&rec, "run", 11, 1700000000000000000);
+    name_letters(&rec);
+    track_begin(&track, &rec, 1, 101);
+}
+
+static void alloc(uint64_t ticks, uint64_t address, uint64_t bytes)
+{
+    track_put_alloc(&track, TP_EVENT_ALLOC, ticks, address, bytes);
+}
+
+static void brief_alloc(uint64_t address, uint64_t bytes)
+{
+    track_put_alloc(&track, TP_EVENT_ALLOC_BRIEF, 0, address, bytes);
+}
+
+static void brief_free(uint64_t address, uint64_t bytes)
+{
+    track_put_alloc(&track, TP_EVENT_FREE_BRIEF, 0, address, bytes);
+}
+
+/* The process was killed, and this is what there is to see. */
+static void read_profile(struct profiling *p)
+{
+    struct tp_diag diag;
+    char path[512];
+
+    recording_end(&rec, NULL);
+    track_end(&track);
+    memset(p, 0, sizeof(*p));
+    snprintf(path, sizeof(path), "%s/run", recording_folder);
+    ck_assert_int_eq(tp_strings_init(&p->strings), 0);
+    ck_assert_int_eq(tp_stacks_init(&p->stacks), 0);
+    tp_alloc_profile_init(&p->profile);
+    ck_assert_int_eq(tptrace_memory(path, &everything, false, &p->profile, &p->strings, &p->stacks,
+                                    &p->notes, &p->recording, &p->cut, &diag),
+                     0);
+}
+
+static void close_profile(struct profiling *p)
+{
+    tp_alloc_profile_fini(&p->profile);
+    tp_stacks_fini(&p->stacks);
+    tp_strings_fini(&p->strings);
+    tp_buffer_fini(&p->notes);
+    tp_buffer_fini(&p->recording);
+}
+
+/* "allocations/bytes, frees/bytes, live blocks/bytes; unknown unseen untimed" */
+static void expect_total(const struct profiling *p, const char *expected)
+{
+    const struct tp_alloc_sums *s = &p->profile.total;
+    char got[256];
+
+    snprintf(got, sizeof(got), "%.0f/%.0f, %.0f/%.0f, %.0f/%.0f; %llu %llu %llu", s->allocations,
+             s->allocated_bytes, s->frees, s->freed_bytes, s->live_blocks, s->live_bytes,
+             (unsigned long long)p->profile.unknown_frees,
+             (unsigned long long)p->profile.unseen_frees, (unsigned long long)p->profile.untimed);
+    ck_assert_str_eq(got, expected);
+}
+
+/* What the counters of the only thread say. */
+static void expect_counters(const struct profiling *p, uint64_t calls, uint64_t bytes, int64_t net)
+{
+    const struct tp_alloc_counters *c = &p->profile.threads.items[0];
+
+    ck_assert_uint_eq(p->profile.threads.count, 1);
+    ck_assert_uint_eq(c->allocations, calls);
+    ck_assert_uint_eq(c->allocated_bytes, bytes);
+    ck_assert_int_eq(c->net_bytes, net);
+}
+
+START_TEST(brief_records_go_on_from_the_block_before)
+{
+    struct profiling p;
+
+    begin();
+    put_records(&track, 0, "(a");
+    alloc(1000, 0x1000, 64);
+    track_flush(&track);
+    brief_alloc(0x2000, 32);
+    brief_free(0x1000, 64);
+    alloc(5000, 0x3000, 16);
+    brief_free(0x3000, 16);
+    track_leave_in_ring(&track, 2);
+    read_profile(&p);
+    expect_total(&p, "3/112, 2/80, 1/32; 0 0 1");
+    expect_counters(&p, 3, 112, 32);
+    ck_assert_uint_eq(p.profile.count, 1); /* all of them in range a, which is open */
+    ck_assert_str_eq(tp_strings_get(&p.strings, p.profile.sites[0].range)->bytes, "a");
+    ck_assert_int_eq(p.profile.peak_ns, 1000);
+    ck_assert(!p.cut);
+    close_profile(&p);
+}
+END_TEST
+
+START_TEST(a_ring_alone_tells_what_was_before)
+{
+    struct profiling p;
+
+    begin();
+    track.allocated = 1000;
+    track.alloc_calls = 7;
+    brief_alloc(0x2000, 32);
+    brief_free(0x2000, 32);
+    alloc(5000, 0x3000, 16);
+    brief_alloc(0x4000, 8);
+    track_leave_in_ring(&track, 0);
+    read_profile(&p);
+    expect_total(&p, "3/56, 1/32, 2/24; 0 0 2");
+    expect_counters(&p, 10, 1056, 1024);
+    ck_assert_int_eq(p.profile.peak_ns, 5000); /* the only time there is */
+    ck_assert(!p.cut);
+    close_profile(&p);
+}
+END_TEST
+
+START_TEST(behind_a_gap_counters_are_those_of_the_ring)
+{
+    struct profiling p;
+
+    begin();
+    alloc(1000, 0x1000, 64);
+    track_flush(&track);
+    alloc(2000, 0x2000, 100);
+    track_lose(&track);
+    brief_alloc(0x3000, 8);
+    put_records(&track, 7000, "<a >");
+    track_leave_in_ring(&track, 0);
+    read_profile(&p);
+    expect_total(&p, "2/72, 0/0, 2/72; 0 0 1");
+    expect_counters(&p, 3, 172, 172);
+    ck_assert_int_eq(p.profile.ranges.items[0].allocated_bytes, 0);
+    ck_assert_int_eq(p.profile.peak_ns, 7000);
+    ck_assert(p.cut);
+    close_profile(&p);
+}
+END_TEST
+
+START_TEST(what_tells_no_counters_goes_on_from_those_before_the_gap)
+{
+    struct profiling p;
+
+    begin();
+    alloc(1000, 0x1000, 64);
+    track_flush(&track);
+    alloc(2000, 0x2000, 100);
+    track_lose(&track);
+    brief_alloc(0x3000, 8);
+    brief_free(0x1000, 64);
+    track_leave_in_ring(&track, 0);
+    read_profile(&p);
+    expect_total(&p, "2/72, 1/64, 1/8; 0 0 1");
+    expect_counters(&p, 2, 72, 8);
+    ck_assert(p.cut);
+    close_profile(&p);
+}
+END_TEST
+
+/* The ring's first record that has a time is later than the free, the allocation is not. */
+START_TEST(a_ring_begins_when_its_block_ended)
+{
+    struct recording_track other;
+    struct profiling p;
+
+    begin();
+    alloc(1000, 0x1000, 64);
+    track_flush(&track);
+    brief_alloc(0x2000, 32);
+    alloc(9000, 0x3000, 8);
+    track_leave_in_ring(&track, 0);
+    track_begin(&other, &rec, 2, 102);
+    track_put_alloc(&other, TP_EVENT_FREE, 5000, 0x2000, 32);
+    track_leave_in_ring(&other, 0);
+    track_end(&other);
+    read_profile(&p);
+    expect_total(&p, "3/104, 1/32, 2/72; 0 0 1");
+    close_profile(&p);
+}
+END_TEST
+
+/* Behind what makes no record nothing is read, as ever. */
+START_TEST(unknown_kinds_end_a_ring)
+{
+    struct profiling p;
+
+    begin();
+    alloc(1000, 0x1000, 64);
+    brief_alloc(0x2000, 32);
+    brief_alloc(0x3000, 32);
+    track.slots[3 * TP_SLOT_WORDS] = UINT64_C(250) << 56;
+    track_leave_in_ring(&track, 0);
+    read_profile(&p);
+    expect_total(&p, "2/96, 0/0, 2/96; 0 0 1");
+    ck_assert(p.cut);
+    close_profile(&p);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {brief_records_go_on_from_the_block_before,
+                                  a_ring_alone_tells_what_was_before,
+                                  behind_a_gap_counters_are_those_of_the_ring,
+                                  what_tells_no_counters_goes_on_from_those_before_the_gap,
+                                  a_ring_begins_when_its_block_ended,
+                                  unknown_kinds_end_a_ring};
+
+    return unit_run("tptrace_memory", recording_setup, recording_teardown, tests,
+                    UNIT_COUNT(tests));
+}
