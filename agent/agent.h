@@ -52,8 +52,9 @@ struct tp_ring_entry {
                              none */
     uint32_t over[TP_CLASS_END]; /* begins deeper than open can hold */
     uint64_t *open; /* their begin records, outermost first, two slots each; mapped at first need */
-    uint64_t near_ticks;       /* full ticks of the last record drained */
-    uint64_t waiting_since_ns; /* records have waited since; 0 none */
+    uint64_t near_ticks;            /* full ticks of the first record drained */
+    uint64_t before[TP_SLOT_WORDS]; /* first slot of the last one, whole; zeros for none */
+    uint64_t waiting_since_ns;      /* records have waited since; 0 none */
     char name[16];
 };
 

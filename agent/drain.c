@@ -11,6 +11,7 @@
 #include "capture.h"
 #include "capture_range.h"
 #include "clock.h"
+#include "event/brief.h"
 #include "log.h"
 #include "losses.h"
 #include "open_stack.h"
@@ -200,7 +201,7 @@ static uint32_t most_slots(const struct tp_drain *d, const struct tp_ring_entry 
     return used < most ? (uint32_t)used : most;
 }
 
-/* Copy whole records from the ring's tail into d->linear. Return: slots. */
+/* Copies what a block takes from the ring's tail on into d->linear. Return: slots. */
 static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
                              uint64_t head)
 {
@@ -211,37 +212,39 @@ static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, 
 
     memcpy(d->linear, slots + at * TP_SLOT_WORDS, first * TP_SLOT_BYTES);
     memcpy(d->linear + first * TP_SLOT_WORDS, slots, (n - first) * TP_SLOT_BYTES);
-    uint32_t whole = 0;
-    while (whole < n) {
-        unsigned record = tp_kind_slots(tp_slot_kind(d->linear + (uint64_t)whole * TP_SLOT_WORDS));
-        if (!record || whole + record > n)
-            break;
-        whole += record;
-    }
-    return whole;
+    return n;
 }
 
 /* One block from the ring's tail. Return: slots taken, or negative. */
 static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t tail, uint64_t head)
 {
     struct tp_drain *d = live->drain;
-    uint32_t n = copy_records(d, e, tail, head), uuid_low;
-    const void *block;
-    size_t bytes;
+    struct tp_block_made made;
 
-    if (!n)
-        return -TP_ECORRUPT;
     if (!e->near_ticks)
         e->near_ticks = tp_ticks();
-    memcpy(&uuid_low, live->uuid, 4);
-    uint32_t open_slots = tp_open_stack_compact(e, d->compact, TP_BLOCK_OPEN_MAX);
-    int error = tp_block_encode(d->encoder, e->header->track, uuid_low, tail, d->linear, n,
-                                d->compact, open_slots, e->near_ticks, 0, &block, &bytes);
+    struct tp_block_source source = {
+        .track = e->header->track,
+        .first_slot = tail,
+        .slots = d->linear,
+        .slot_count = copy_records(d, e, tail, head),
+        .open = d->compact,
+        .open_slots = tp_open_stack_compact(e, d->compact, TP_BLOCK_OPEN_MAX),
+        .near_ticks = e->near_ticks,
+    };
+    memcpy(&source.uuid_low, live->uuid, sizeof(source.uuid_low));
+    if (e->before[0])
+        memcpy(source.before, e->before, sizeof(source.before));
+    else
+        tp_brief_before(source.slots, source.slot_count, source.before);
+    int error = tp_block_encode(d->encoder, &source, &made);
     if (!error)
-        error = tp_segments_append(live, &d->segments, d->dir, block, bytes, &d->meta);
+        error = tp_segments_append(live, &d->segments, d->dir, made.bytes, made.size, &d->meta);
     if (error && error != -TP_EFULL)
         return error;
+    uint32_t n = made.slots;
     tp_open_stack_replay(e, d->linear, n);
+    memcpy(e->before, made.last, sizeof(e->before));
     if (error) /* at once before the ring forgets them: whoever dies in between counts them twice */
         tp_loss_raise(live, TP_LOSS_DISCARDED, d->discarded += n);
     atomic_store_explicit(&e->header->tail, tail + n, memory_order_release);
@@ -259,6 +262,7 @@ static void give_up_records(struct tp_live *live, struct tp_ring_entry *e, uint6
         &d->meta,
         "{\"t\":\"drop\",\"track\":%u,\"count\":%llu,\"reason\":\"ring damaged at slot %llu\"}\n",
         e->header->track, (unsigned long long)(head - tail), (unsigned long long)tail);
+    memset(e->before, 0, sizeof(e->before));
     atomic_store_explicit(&e->header->tail, head, memory_order_release);
 }
 
@@ -311,6 +315,7 @@ static void finish_closed(struct tp_live *live, uint32_t index)
     next->track_told = e->track_told;
     memcpy(next->name, e->name, sizeof(e->name));
     next->near_ticks = e->near_ticks;
+    memcpy(next->before, e->before, sizeof(e->before));
     next->predecessor = 0;
     tp_recording_drop_ring(live, live->drain->ring_dir, index);
 }

@@ -18,7 +18,9 @@ bool tp_brief_before(const uint64_t *slots, uint64_t count, uint64_t before[TP_S
         allocated += kind == TP_EVENT_ALLOC_BRIEF ? bytes : 0;
         freed += kind == TP_EVENT_FREE_BRIEF ? bytes : 0;
     }
-    if (slot == slots + count * TP_SLOT_WORDS)
+    uint64_t left = count - (uint64_t)(slot - slots) / TP_SLOT_WORDS;
+    unsigned need = left ? tp_kind_slots(tp_slot_kind(slot)) : 0;
+    if (!need || left < need)
         return false;
     bool is_alloc = tp_slot_kind(slot) == TP_EVENT_ALLOC; /* has counted itself */
     before[0] = slot[0] & TP_TICKS_MASK;

@@ -21,8 +21,10 @@
 
 #include "event/event.h"
 
+#define TP_BRIEF_WHOLE_SLOTS 2 /* of the record that stands for one */
 #define TP_BRIEF_BYTES_MAX ((UINT64_C(1) << 56) - 1)
-#define TP_ALLOC_FLAGS_SHIFT 48 /* in word 6 of an allocation */
+#define TP_ALLOC_FLAGS_SHIFT 48                      /* in word 6 of an allocation */
+#define TP_ALLOC_WORD_MASK ((UINT64_C(1) << 56) - 1) /* what of that word has a meaning */
 
 #define TP_ALLOC_RESIZED 1u   /* flags of allocations and frees */
 #define TP_ALLOC_UNWATCHED 2u /* of allocations: the free will not be recorded */
@@ -45,7 +47,8 @@ static inline void tp_brief_expand(const uint64_t brief[TP_SLOT_WORDS],
 {
     uint64_t bytes = brief[0] & TP_BRIEF_BYTES_MAX, ticks = before[0] & TP_TICKS_MASK;
     uint64_t calls = before[1] & ~(uint64_t)UINT32_MAX;
-    uint64_t flags = brief[3] | (uint64_t)TP_ALLOC_UNTIMED << TP_ALLOC_FLAGS_SHIFT;
+    uint64_t flags = (brief[3] & TP_ALLOC_WORD_MASK) | (uint64_t)TP_ALLOC_UNTIMED
+                                                           << TP_ALLOC_FLAGS_SHIFT;
 
     record[4] = brief[2];
     record[7] = 0;
@@ -69,6 +72,7 @@ static inline void tp_brief_expand(const uint64_t brief[TP_SLOT_WORDS],
 /**
  * tp_brief_before - what stood before the first of @count slots of a ring, as far as they tell
  * themselves: the counters of the first whole record without what the brief ones before it counted
+ * (what that one itself freed is not known, and counts as if before them), and its time
  * @slots:  whole records
  * @before: a first slot for tp_brief_expand; zeros where they do not tell
  * Return: whether they do.

@@ -3,167 +3,458 @@
 
 #include <string.h>
 
+#include "event/brief.h"
+
+#define AHEAD 8u                      /* slots whose places in the table are fetched before */
 #define AGO_MAX 63u                   /* of what was allocated longer ago the seat is shorter */
 #define STEP_MAX 0xffffu              /* longer ones stay in the column of ticks */
 #define BYTES_MAX (UINT64_C(1) << 32) /* a free of more is not told its size */
 #define BYTES_UNKNOWN 24u             /* a usual size, so that the others stay short */
+#define ADDRESS_SHIFT 3               /* no allocator has blocks nearer to each other */
+
+static const uint8_t value_sizes[TP_PACKED_END] = {
+    [TP_PACKED_ALLOC_STEP] = 2,     [TP_PACKED_FREE_STEP] = 2,     [TP_PACKED_ALLOC_PLACE] = 1,
+    [TP_PACKED_FREE_PLACE] = 1,     [TP_PACKED_ALLOC_ADDRESS] = 8, [TP_PACKED_FREE_ADDRESS] = 8,
+    [TP_PACKED_ALLOC_DISTANCE] = 2, [TP_PACKED_FREE_SEAT] = 2,     [TP_PACKED_ALLOC_ASKED] = 4,
+    [TP_PACKED_FREE_BYTES] = 4,     [TP_PACKED_ALLOC_SLACK] = 2,   [TP_PACKED_BRIEF] = 4,
+};
+
+/* Takes room of the workspace; only counts where there is none. */
+struct room {
+    uint8_t *base;
+    size_t used;
+};
+
+static void *lay(struct room *room, size_t size)
+{
+    void *part = room->base ? room->base + room->used : NULL;
+
+    room->used += (size + 15) & ~(size_t)15;
+    return part;
+}
+
+static void *lay_next(const struct room *room)
+{
+    return room->base ? room->base + room->used : NULL;
+}
 
 size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
 {
-    uint8_t *at = base;
-    size_t used = tp_allocations_lay(&packer->lists, base, records);
+    struct room room = {base, 0};
 
-    for (unsigned i = 0; i < sizeof(packer->arrays) / sizeof(*packer->arrays); i++) {
-        packer->arrays[i] = at ? (uint64_t *)(void *)(at + used) : NULL;
-        used += (records * sizeof(uint64_t) + 15) & ~(size_t)15;
-    }
-    packer->by_address = at ? (uint32_t *)(void *)(at + used) : NULL;
-    return used + tp_allocations_table(records) * sizeof(uint32_t);
+    room.used += tp_key_table_lay(&packer->addresses, lay_next(&room), records);
+    room.used += tp_key_table_lay(&packer->sizes, lay_next(&room), records);
+    packer->pools = lay(&room, records * sizeof(*packer->pools));
+    packer->seats = lay(&room, records * sizeof(*packer->seats));
+    packer->freed = lay(&room, records * sizeof(*packer->freed));
+    packer->empty = lay(&room, records * sizeof(*packer->empty));
+    for (unsigned column = 1; column < TP_PACKED_END; column++)
+        packer->columns[column].values = lay(&room, (records + 1) * (size_t)value_sizes[column]);
+    packer->narrow_asked = packer->columns[TP_PACKED_ALLOC_ASKED].values;
+    packer->narrow_slack = packer->columns[TP_PACKED_ALLOC_SLACK].values;
+    packer->wide_asked = lay(&room, records * sizeof(uint64_t));
+    packer->wide_slack = lay(&room, records * sizeof(uint64_t));
+    packer->stacks.values = lay(&room, records * sizeof(uint32_t));
+    for (unsigned i = 0; i < TP_SERIES_END; i++)
+        room.used += tp_series_lay(&packer->series[i], lay_next(&room), records + 1);
+    packer->kinds = lay(&room, records);
+    packer->other_at = lay(&room, (records + 1) * sizeof(*packer->other_at));
+    packer->other_kinds = lay(&room, records);
+    return room.used;
 }
 
 size_t tp_packer_worst(unsigned kind)
 {
-    /* step, place, address, distance; and bytes */
-    return kind == TP_EVENT_ALLOC ? 2 + 1 + 8 + 4 : kind == TP_EVENT_FREE ? 2 + 1 + 8 + 4 + 5 : 0;
+    /* step, place, address, distance, brief ones before; and bytes */
+    return kind == TP_EVENT_ALLOC  ? 2 + 1 + 8 + 4 + 3
+           : kind == TP_EVENT_FREE ? 2 + 1 + 8 + 4 + 3 + 5
+                                   : 0;
 }
 
-void tp_packer_begin(struct tp_packer *packer, uint32_t allocs, uint32_t frees,
-                     const uint64_t first[TP_SLOT_WORDS])
+static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS], bool has_brief)
 {
-    uint32_t size = tp_allocations_table(allocs + frees);
-
-    tp_allocations_begin(&packer->lists, allocs + frees);
-    memset(packer->by_address, 0, size * sizeof(uint32_t));
-    packer->by_address_mask = size - 1;
-    tp_packed_lay(packer->columns, packer->arrays, allocs);
-    memset(packer->counts, 0, sizeof(packer->counts));
-    memset(packer->sums, 0, sizeof(packer->sums));
-    packer->before[0] = first[0] & TP_TICKS_MASK;
-    packer->before[1] = first[3];
-}
-
-static void put(struct tp_packer *packer, enum tp_packed column, uint64_t value)
-{
-    packer->columns[column][packer->counts[column]++] = value;
-}
-
-/* The place in the table of what is at @address, or where it would be. */
-static uint32_t *find(struct tp_packer *packer, uint64_t address)
-{
-    const struct tp_allocations *lists = &packer->lists;
-    uint32_t mask = packer->by_address_mask;
-    uint32_t at = tp_packer_at(packer, address);
-
-    for (;; at = (at + 1) & mask) {
-        uint32_t entry = packer->by_address[at];
-        if (!entry)
-            break;
-        uint32_t number = (entry - 1) >> 1;
-        if ((entry & 1 ? lists->allocated[number].address : lists->freed[number].address) ==
-            address)
-            break;
+    tp_key_table_begin(&packer->addresses);
+    tp_key_table_begin(&packer->sizes);
+    packer->pool_count = packer->seat_count = packer->empty_count = 0;
+    packer->behind = 0;
+    for (unsigned column = 1; column < TP_PACKED_END; column++) {
+        packer->columns[column].count = 0;
+        packer->columns[column].size = value_sizes[column];
     }
-    return &packer->by_address[at];
+    for (unsigned i = 0; i < TP_SERIES_END; i++)
+        tp_series_begin(&packer->series[i]);
+    packer->columns[TP_PACKED_ALLOC_ASKED].values = packer->narrow_asked;
+    packer->columns[TP_PACKED_ALLOC_SLACK].values = packer->narrow_slack;
+    packer->records = packer->allocs = packer->frees = packer->others = packer->brief = 0;
+    packer->has_brief = has_brief;
+    packer->is_wide = false;
+    packer->since = packer->latest = 0;
+    packer->first_ticks = before[0] & TP_TICKS_MASK;
+    memset(packer->sums, 0, sizeof(packer->sums));
+    memcpy(packer->last, before, sizeof(packer->last));
+    tp_series_put(&packer->series[TP_SERIES_TICKS], 0, before[0] & TP_TICKS_MASK);
+    tp_series_put(&packer->series[TP_SERIES_CALLS], 0, before[1] >> 32);
+    tp_series_put(&packer->series[TP_SERIES_ALLOCATED], 0, before[2]);
+    tp_series_put(&packer->series[TP_SERIES_FREED], 0, before[3]);
+}
+
+#define PUT(packer, column, type, value)                                                           \
+    ((type *)(packer)->columns[column].values)[(packer)->columns[column].count++] = (type)(value)
+
+static inline bool is_odd_address(uint64_t address)
+{
+    return address & ((1u << ADDRESS_SHIFT) - 1) || address >> (TP_TABLE_KEY_BITS + ADDRESS_SHIFT);
+}
+
+static inline bool is_odd_size(uint64_t bytes)
+{
+    return bytes >> TP_TABLE_KEY_BITS;
+}
+
+/* What is known of an address: an entry of the table. Nothing is ever known of an odd one. */
+static inline uint64_t *find(struct tp_packer *packer, uint64_t address)
+{
+    if (__builtin_expect(is_odd_address(address), 0)) {
+        packer->nowhere = 0;
+        return &packer->nowhere;
+    }
+    return tp_key_table_find(&packer->addresses, address >> ADDRESS_SHIFT);
+}
+
+static inline void know(struct tp_packer *packer, uint64_t *entry, uint64_t address, uint32_t value)
+{
+    if (__builtin_expect(entry != &packer->nowhere, 1))
+        tp_key_table_set(&packer->addresses, entry, address >> ADDRESS_SHIFT, value);
+}
+
+static uint32_t new_pool(struct tp_packer *packer, uint64_t bytes)
+{
+    packer->pools[packer->pool_count] = (struct tp_pool){.bytes = bytes};
+    return packer->pool_count++;
+}
+
+/* Odd sizes have a pool for each block: what is said of one pool in the format holds for none of
+ * them. */
+static inline uint32_t pool_of(struct tp_packer *packer, uint64_t bytes)
+{
+    if (__builtin_expect(is_odd_size(bytes), 0))
+        return new_pool(packer, bytes);
+    uint64_t *entry = tp_key_table_find(&packer->sizes, bytes);
+    uint32_t value = tp_key_table_value(entry);
+    if (__builtin_expect(value != 0, 1))
+        return value - 1;
+    uint32_t pool = new_pool(packer, bytes);
+    tp_key_table_set(&packer->sizes, entry, bytes, pool + 1);
+    return pool;
+}
+
+/* The first of freed block @at and older ones that is not taken. */
+static inline uint32_t pass_taken(const struct tp_packer *packer, uint32_t at)
+{
+    while (at && packer->freed[at - 1].is_taken)
+        at = packer->freed[at - 1].older;
+    return at;
+}
+
+/* The place of a block below the latest one of its pool, and takes it off the list. */
+static unsigned find_place(struct tp_packer *packer, uint32_t number, const struct tp_pool *pool)
+{
+    uint32_t at = pool->latest;
+
+    for (unsigned place = TP_ALLOC_POOL + 1; place < TP_ALLOC_POOL_END; place++) {
+        struct tp_pack_freed *newer = &packer->freed[at - 1];
+        at = newer->older = pass_taken(packer, newer->older);
+        if (!at)
+            break;
+        if (at == number + 1) {
+            newer->older = packer->freed[number].older;
+            return place;
+        }
+    }
+    return TP_ALLOC_POOL_END;
 }
 
 /* An allocation at the place of a freed block: the last few of the same size have short names. */
-static void put_reuse(struct tp_packer *packer, uint32_t number, uint32_t pool)
+static inline unsigned put_reuse(struct tp_packer *packer, uint32_t number, struct tp_pool *pool)
 {
-    struct tp_allocations *lists = &packer->lists;
+    struct tp_pack_freed *freed = &packer->freed[number];
+    struct tp_pool *its_pool = &packer->pools[freed->pool];
+    bool is_latest = its_pool->latest == number + 1;
     unsigned place = TP_ALLOC_POOL_END;
 
-    if (lists->freed[number].pool == pool) {
-        uint32_t at = lists->pools[pool].latest;
-        for (place = TP_ALLOC_POOL; place < TP_ALLOC_POOL_END && at != number + 1; place++)
-            at = lists->freed[at - 1].older;
+    if (is_latest)
+        its_pool->latest = pass_taken(packer, freed->older);
+    if (its_pool == pool && !is_odd_size(pool->bytes)) {
+        if (is_latest)
+            return TP_ALLOC_POOL;
+        place = find_place(packer, number, pool);
     }
-    if (place == TP_ALLOC_POOL_END) {
-        put(packer, TP_PACKED_ALLOC_DISTANCE, lists->freed_count - number);
-        place = TP_ALLOC_FREED;
-    }
-    put(packer, TP_PACKED_ALLOC_PLACE, place);
-    tp_allocations_take(lists, number);
+    if (place < TP_ALLOC_POOL_END)
+        return place;
+    freed->is_taken = true;
+    PUT(packer, TP_PACKED_ALLOC_DISTANCE, uint16_t, packer->frees - number);
+    return TP_ALLOC_FREED;
 }
 
-static void put_new(struct tp_packer *packer, uint64_t address, uint32_t pool)
+static inline unsigned put_new(struct tp_packer *packer, uint64_t address, struct tp_pool *pool)
 {
-    const struct tp_allocations *lists = &packer->lists;
-    unsigned place = address == lists->behind             ? TP_ALLOC_BEHIND
-                     : address == lists->pools[pool].next ? TP_ALLOC_NEXT
-                                                          : TP_ALLOC_ELSEWHERE;
+    bool is_behind = address == packer->behind;
+    bool is_next = address == pool->next && !is_odd_size(pool->bytes);
 
-    put(packer, TP_PACKED_ALLOC_PLACE, place);
-    if (place == TP_ALLOC_ELSEWHERE)
-        put(packer, TP_PACKED_ALLOC_ADDRESS, address);
+    pool->next = address + pool->bytes;
+    packer->behind = pool->next + 8;
+    if (is_behind)
+        return TP_ALLOC_BEHIND;
+    if (is_next)
+        return TP_ALLOC_NEXT;
+    PUT(packer, TP_PACKED_ALLOC_ADDRESS, uint64_t, address);
+    return TP_ALLOC_ELSEWHERE;
 }
 
-static uint64_t put_alloc(struct tp_packer *packer, const uint64_t *more)
+static void widen(struct tp_packer *packer)
 {
-    struct tp_allocations *lists = &packer->lists;
-    uint64_t address = more[0], bytes = more[1], slack = more[2] & TP_SLACK_MASK;
+    for (uint32_t i = 0; i < packer->allocs && !packer->is_wide; i++) {
+        packer->wide_asked[i] = packer->narrow_asked[i];
+        packer->wide_slack[i] = packer->narrow_slack[i];
+    }
+    packer->is_wide = true;
+}
+
+static inline void put_size(struct tp_packer *packer, uint64_t bytes, uint64_t slack)
+{
     uint64_t asked = bytes - slack;
     uint64_t beyond = (slack - tp_allocations_usual_slack(asked)) & TP_SLACK_MASK;
     uint64_t zigzag = (beyond << 1 ^ (0 - (beyond >> (TP_SLACK_BITS - 1)))) & TP_SLACK_MASK;
-    uint32_t pool = tp_allocations_pool(lists, bytes), number = lists->allocated_count;
-    uint32_t *entry = find(packer, address);
-    bool is_reuse = *entry && !(*entry & 1);
+    uint32_t number = packer->allocs;
 
-    put(packer, TP_PACKED_ALLOC_ASKED, asked);
-    put(packer, TP_PACKED_ALLOC_SLACK, zigzag);
-    if (is_reuse)
-        put_reuse(packer, (*entry - 1) >> 1, pool);
-    else
-        put_new(packer, address, pool);
-    tp_allocations_put(lists, address, pool, !is_reuse);
-    *entry = 1 + 2 * number;
-    return bytes;
-}
-
-/* @counted: what the counter of freed bytes says of it. */
-static uint64_t put_free(struct tp_packer *packer, uint64_t address, uint64_t counted)
-{
-    struct tp_allocations *lists = &packer->lists;
-    uint32_t *entry = find(packer, address), pool;
-
-    if (*entry & 1) {
-        uint32_t number = (*entry - 1) >> 1, ago = lists->allocated_count - number;
-        put(packer, TP_PACKED_FREE_PLACE, ago <= AGO_MAX ? ago : TP_FREE_SEAT);
-        if (ago > AGO_MAX)
-            put(packer, TP_PACKED_FREE_SEAT, lists->allocated[number].seat);
-        pool = tp_allocations_leave(lists, number);
+    if (__builtin_expect((asked >> 32 | zigzag >> 16) != 0, 0))
+        widen(packer);
+    if (__builtin_expect(packer->is_wide, 0)) {
+        packer->wide_asked[number] = asked;
+        packer->wide_slack[number] = zigzag;
     } else {
-        uint64_t bytes = counted && counted < BYTES_MAX ? counted : BYTES_UNKNOWN;
-        put(packer, TP_PACKED_FREE_PLACE, TP_FREE_ELSEWHERE);
-        put(packer, TP_PACKED_FREE_ADDRESS, address);
-        put(packer, TP_PACKED_FREE_BYTES, bytes);
-        pool = tp_allocations_pool(lists, bytes);
+        packer->narrow_asked[number] = (uint32_t)asked;
+        packer->narrow_slack[number] = (uint16_t)zigzag;
     }
-    *entry = 2 + 2 * lists->freed_count;
-    tp_allocations_free(lists, address, pool);
-    return lists->pools[pool].bytes;
 }
 
-void tp_packer_put(struct tp_packer *packer, unsigned kind, uint64_t common[TP_SLOT_WORDS],
-                   const uint64_t *more)
+static inline void put_alloc(struct tp_packer *packer, uint64_t address, uint64_t bytes,
+                             uint64_t slack_and_flags, uint32_t stack)
 {
-    uint64_t ticks = common[0] & TP_TICKS_MASK, freed = common[3], *sums = packer->sums;
+    uint32_t pool = pool_of(packer, bytes), number = packer->allocs;
+    uint64_t *entry = find(packer, address);
+    uint32_t known = tp_key_table_value(entry);
+    struct tp_pool *of = &packer->pools[pool];
+    unsigned place =
+        known && !(known & 1) ? put_reuse(packer, known / 2 - 1, of) : put_new(packer, address, of);
+    uint32_t seat =
+        packer->empty_count ? packer->empty[--packer->empty_count] : packer->seat_count++;
 
-    if (kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE) {
-        uint64_t step = (ticks - packer->before[0]) & TP_TICKS_MASK;
-        step = step <= STEP_MAX ? step : 0;
-        sums[0] += step;
-        put(packer, kind == TP_EVENT_ALLOC ? TP_PACKED_ALLOC_STEP : TP_PACKED_FREE_STEP, step);
-        if (kind == TP_EVENT_ALLOC) {
-            sums[1] += UINT64_C(1) << 32;
-            sums[2] += put_alloc(packer, more);
-        } else {
-            sums[3] += put_free(packer, more[0], freed - packer->before[1]);
-        }
+    ((uint8_t *)packer->columns[TP_PACKED_ALLOC_PLACE].values)[number] = (uint8_t)place;
+    ((uint32_t *)packer->stacks.values)[number] = stack;
+    tp_series_put(&packer->series[TP_SERIES_ALLOC_FLAGS], number,
+                  slack_and_flags >> TP_ALLOC_FLAGS_SHIFT & 0xff);
+    put_size(packer, bytes, slack_and_flags & TP_SLACK_MASK);
+    packer->seats[seat] = (struct tp_pack_seat){number, pool};
+    packer->allocs = number + 1;
+    packer->sums[1]++;
+    packer->sums[2] += bytes;
+    know(packer, entry, address, 1 + 2 * seat);
+}
+
+/* Returns the pool of the block that is given back. */
+static inline uint32_t put_allocated(struct tp_packer *packer, uint32_t seat)
+{
+    struct tp_pack_seat had = packer->seats[seat];
+    struct tp_packed_values *seats = &packer->columns[TP_PACKED_FREE_SEAT];
+    uint32_t ago = packer->allocs - had.number;
+    bool is_long_ago = ago > AGO_MAX;
+
+    ((uint8_t *)packer->columns[TP_PACKED_FREE_PLACE].values)[packer->frees] =
+        (uint8_t)(is_long_ago ? TP_FREE_SEAT : ago);
+    ((uint16_t *)seats->values)[seats->count] = (uint16_t)seat;
+    seats->count += is_long_ago;
+    packer->empty[packer->empty_count++] = seat;
+    return had.pool;
+}
+
+static inline uint32_t put_elsewhere(struct tp_packer *packer, uint64_t address, uint64_t counted)
+{
+    uint64_t bytes = counted && counted < BYTES_MAX ? counted : BYTES_UNKNOWN;
+
+    ((uint8_t *)packer->columns[TP_PACKED_FREE_PLACE].values)[packer->frees] = TP_FREE_ELSEWHERE;
+    PUT(packer, TP_PACKED_FREE_ADDRESS, uint64_t, address);
+    PUT(packer, TP_PACKED_FREE_BYTES, uint32_t, bytes);
+    return pool_of(packer, bytes);
+}
+
+/* @counted: what the counter of freed bytes says of it. Returns what is foretold of that. */
+static inline uint64_t put_free(struct tp_packer *packer, uint64_t address, uint64_t counted,
+                                uint64_t flags)
+{
+    uint64_t *entry = find(packer, address);
+    uint32_t known = tp_key_table_value(entry), number = packer->frees;
+    uint32_t pool =
+        known & 1 ? put_allocated(packer, known / 2) : put_elsewhere(packer, address, counted);
+    struct tp_pool *of = &packer->pools[pool];
+
+    tp_series_put(&packer->series[TP_SERIES_FREE_FLAGS], number, flags & 0xff);
+    packer->freed[number] = (struct tp_pack_freed){.older = of->latest, .pool = pool};
+    of->latest = number + 1;
+    packer->frees = number + 1;
+    packer->sums[3] += of->bytes;
+    know(packer, entry, address, 2 + 2 * number);
+    return of->bytes;
+}
+
+/* A step that a brief one has not. */
+static inline void put_step(struct tp_packer *packer, enum tp_packed column, uint64_t ticks)
+{
+    const struct tp_series *left = &packer->series[TP_SERIES_TICKS];
+    uint64_t step = (ticks - packer->sums[0] - left->now) & TP_TICKS_MASK;
+
+    step = step <= STEP_MAX ? step : 0;
+    packer->sums[0] += step;
+    PUT(packer, column, uint16_t, step);
+    if (packer->has_brief)
+        PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    packer->brief = 0;
+}
+
+static inline void put_common(struct tp_packer *packer, const uint64_t record[TP_SLOT_WORDS])
+{
+    struct tp_series *series = packer->series;
+    const uint64_t *sums = packer->sums;
+    uint32_t index = packer->records;
+
+    tp_series_put(&series[TP_SERIES_TICKS], index, (record[0] - sums[0]) & TP_TICKS_MASK);
+    tp_series_put(&series[TP_SERIES_CALLS], index, (uint32_t)((record[1] >> 32) - sums[1]));
+    tp_series_put(&series[TP_SERIES_ALLOCATED], index, record[2] - sums[2]);
+    tp_series_put(&series[TP_SERIES_FREED], index, record[3] - sums[3]);
+}
+
+static inline void put_time(struct tp_packer *packer, uint64_t ticks)
+{
+    if (!packer->records)
+        packer->first_ticks = packer->last[0] = ticks & TP_TICKS_MASK;
+    packer->since += (int64_t)((ticks - packer->last[0]) << 8) >> 8;
+    packer->latest = packer->since > packer->latest ? packer->since : packer->latest;
+    packer->last[0] = ticks;
+}
+
+/* Returns its slots; 0: it is cut or unknown. */
+static inline uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, uint32_t slot,
+                                 uint32_t left)
+{
+    unsigned kind = tp_slot_kind(record), step = tp_kind_slots(kind);
+
+    if (!step || step > left)
+        return 0;
+    if (kind == TP_EVENT_ALLOC) {
+        put_step(packer, TP_PACKED_ALLOC_STEP, record[0]);
+        tp_series_put(&packer->series[TP_SERIES_ALLOC_PERIOD], packer->allocs, record[7]);
+        put_alloc(packer, record[4], record[5], record[6], (uint32_t)record[1]);
+    } else if (kind == TP_EVENT_FREE) {
+        uint64_t counted = record[3] - packer->sums[3] - packer->series[TP_SERIES_FREED].now;
+        put_step(packer, TP_PACKED_FREE_STEP, record[0]);
+        put_free(packer, record[4], counted, record[5]);
+    } else {
+        packer->other_at[packer->others] = slot;
+        packer->other_kinds[packer->others++] = (uint8_t)kind;
     }
-    packer->before[0] = ticks;
-    packer->before[1] = freed;
-    common[0] = (common[0] & ~TP_TICKS_MASK) | ((ticks - sums[0]) & TP_TICKS_MASK);
-    common[1] -= sums[1];
-    common[2] -= sums[2];
-    common[3] -= sums[3];
+    put_common(packer, record);
+    put_time(packer, record[0]);
+    packer->kinds[packer->records++] = (uint8_t)kind;
+    return step;
+}
+
+static inline void put_brief(struct tp_packer *packer, const uint64_t *record)
+{
+    const uint64_t untimed = (uint64_t)TP_ALLOC_UNTIMED << TP_ALLOC_FLAGS_SHIFT;
+    uint64_t bytes = record[0] & TP_BRIEF_BYTES_MAX, more = record[3] & ~untimed;
+    uint8_t kind = TP_EVENT_ALLOC;
+
+    if (tp_slot_kind(record) == TP_EVENT_ALLOC_BRIEF) {
+        tp_series_put(&packer->series[TP_SERIES_ALLOC_PERIOD], packer->allocs, 0);
+        put_alloc(packer, record[2], bytes, more, (uint32_t)record[1]);
+    } else {
+        struct tp_series *freed = &packer->series[TP_SERIES_FREED];
+        uint64_t foretold = put_free(packer, record[2], bytes, more >> TP_ALLOC_FLAGS_SHIFT);
+        tp_series_put(freed, packer->records, freed->now + bytes - foretold);
+        kind = TP_EVENT_FREE;
+    }
+    packer->brief++;
+    packer->kinds[packer->records++] = kind;
+}
+
+/* An allocation or a free at this address comes soon. Any other record may be taken for one. */
+static inline void expect(const struct tp_packer *packer, const uint64_t *record)
+{
+    unsigned kind = tp_slot_kind(record);
+    uint64_t address = record[tp_is_brief(kind) ? 2 : 4];
+
+    __builtin_prefetch(
+        &packer->addresses.entries[tp_key_table_at(&packer->addresses, address >> ADDRESS_SHIFT)]);
+}
+
+static void end(struct tp_packer *packer)
+{
+    if (packer->has_brief)
+        PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    packer->columns[TP_PACKED_ALLOC_PLACE].count = packer->allocs;
+    packer->columns[TP_PACKED_ALLOC_ASKED].count = packer->allocs;
+    packer->columns[TP_PACKED_ALLOC_SLACK].count = packer->allocs;
+    packer->columns[TP_PACKED_FREE_PLACE].count = packer->frees;
+    packer->stacks = (struct tp_packed_values){packer->stacks.values, packer->allocs, 4};
+    if (packer->is_wide) {
+        packer->columns[TP_PACKED_ALLOC_ASKED] =
+            (struct tp_packed_values){packer->wide_asked, packer->allocs, 8};
+        packer->columns[TP_PACKED_ALLOC_SLACK] =
+            (struct tp_packed_values){packer->wide_slack, packer->allocs, 8};
+    }
+}
+
+/* @last: the last record as it stands in the ring. */
+static void keep_last(struct tp_packer *packer, const uint64_t *last)
+{
+    const struct tp_series *series = packer->series;
+    const uint64_t *sums = packer->sums;
+
+    if (!tp_is_brief(tp_slot_kind(last))) {
+        memcpy(packer->last, last, sizeof(packer->last));
+        return;
+    }
+    bool is_alloc = tp_slot_kind(last) == TP_EVENT_ALLOC_BRIEF;
+    uint64_t kind = is_alloc ? TP_EVENT_ALLOC : TP_EVENT_FREE;
+    packer->last[0] = kind << 56 | ((series[TP_SERIES_TICKS].now + sums[0]) & TP_TICKS_MASK);
+    packer->last[1] =
+        (series[TP_SERIES_CALLS].now + sums[1]) << 32 | (is_alloc ? tp_slot_argument(last) : 0);
+    packer->last[2] = series[TP_SERIES_ALLOCATED].now + sums[2];
+    packer->last[3] = series[TP_SERIES_FREED].now + sums[3];
+}
+
+uint32_t tp_packer_take(struct tp_packer *packer, const uint64_t *slots, uint32_t slot_count,
+                        const uint64_t before[TP_SLOT_WORDS], bool has_brief)
+{
+    const uint64_t *last = NULL;
+    uint32_t slot = 0;
+
+    begin(packer, before, has_brief);
+    for (uint32_t step; slot < slot_count; slot += step) {
+        const uint64_t *record = slots + (size_t)slot * TP_SLOT_WORDS;
+        if (slot_count - slot > AHEAD + 1)
+            expect(packer, record + (size_t)AHEAD * TP_SLOT_WORDS);
+        step = 1;
+        if (tp_is_brief(tp_slot_kind(record)))
+            put_brief(packer, record);
+        else
+            step = put_whole(packer, record, slot, slot_count - slot);
+        if (!step)
+            break;
+        last = record;
+    }
+    end(packer);
+    if (last)
+        keep_last(packer, last);
+    return slot;
 }

@@ -2,52 +2,85 @@
 #ifndef TP_TRACE_ALLOC_PACK_H
 #define TP_TRACE_ALLOC_PACK_H
 
-/* A block's allocations and frees as what cannot be foretold of them. Private to trace/. */
+/* A block's records taken apart, its allocations and frees as what cannot be foretold of them.
+ * Private to trace/. */
 
 #include "event/event.h"
 #include "trace/allocations.h"
+#include "trace/column_encode.h"
+#include "trace/key_table.h"
+#include "trace/series.h"
+
+/* Words of all records, less what is foretold; and of allocations or frees. */
+enum tp_packer_series {
+    TP_SERIES_TICKS,
+    TP_SERIES_CALLS,
+    TP_SERIES_ALLOCATED,
+    TP_SERIES_FREED,
+    TP_SERIES_ALLOC_FLAGS,
+    TP_SERIES_ALLOC_PERIOD,
+    TP_SERIES_FREE_FLAGS,
+    TP_SERIES_END
+};
+
+/* The lists of allocations.h, in short: addresses are in the table. */
+struct tp_pack_seat {
+    uint32_t number, pool; /* of the allocation that has it */
+};
+
+struct tp_pack_freed {
+    uint32_t older; /* of the pool: number + 1, 0 none; those that are taken are passed over */
+    uint32_t pool : 31, is_taken : 1;
+};
 
 struct tp_packer {
-    struct tp_allocations lists;
-    uint32_t *by_address; /* 0 none, else 1 + 2 × number of what was allocated there, + 1: freed */
-    uint32_t by_address_mask;
-    uint64_t *columns[TP_PACKED_END];
-    uint32_t counts[TP_PACKED_END];     /* of the columns' values so far */
-    uint64_t *arrays[TP_PACKED_ARRAYS]; /* in which they are */
-    uint64_t before[2];                 /* ticks and freed bytes of the record before */
-    uint64_t sums[4];                   /* of what is taken off each common word */
+    struct tp_key_table addresses; /* allocated there: 1 + 2 × seat; freed: 2 + 2 × number */
+    struct tp_key_table sizes;     /* number + 1 of the pool */
+    uint64_t nowhere;              /* the entry of an address that no allocator has */
+    struct tp_pool *pools;
+    struct tp_pack_seat *seats;
+    struct tp_pack_freed *freed;
+    uint32_t *empty; /* seats, the last one emptied last */
+    uint32_t pool_count, seat_count, empty_count;
+    uint64_t behind; /* the last new one and a header */
+
+    /* what comes of it */
+    struct tp_packed_values columns[TP_PACKED_END];
+    struct tp_packed_values stacks; /* of the allocations */
+    struct tp_series series[TP_SERIES_END];
+    uint8_t *kinds; /* of the records */
+    uint32_t records, allocs, frees, others;
+    uint32_t *other_at; /* first slots of those that are neither allocations nor frees */
+    uint8_t *other_kinds;
+    uint64_t first_ticks;
+    int64_t latest;               /* time, in ticks since the first */
+    uint64_t last[TP_SLOT_WORDS]; /* the last record's first slot, whole */
+
+    uint32_t *narrow_asked;
+    uint16_t *narrow_slack;
+    uint64_t *wide_asked, *wide_slack; /* in their place once a value is too large */
+    bool has_brief, is_wide;
+    uint32_t brief;   /* since the last whole one */
+    int64_t since;    /* time now, in ticks since the first */
+    uint64_t sums[4]; /* of what is taken off each common word */
 };
 
 /** tp_packer_lay - as tp_allocations_lay */
 size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records);
 
-/** tp_packer_worst - the most bytes that the columns take for a record of @kind */
+/** tp_packer_worst - the most bytes that the columns take for a record of @kind, a whole one's */
 size_t tp_packer_worst(unsigned kind);
 
-/** tp_packer_begin - before the records of a block with so many of either kind; @first: the first
- * one's words 0..3 */
-void tp_packer_begin(struct tp_packer *packer, uint32_t allocs, uint32_t frees,
-                     const uint64_t first[TP_SLOT_WORDS]);
-
-/* Where the table's entry for @address is, or begins to be looked for. */
-static inline uint32_t tp_packer_at(const struct tp_packer *packer, uint64_t address)
-{
-    return (uint32_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
-           packer->by_address_mask;
-}
-
-/* An allocation or a free at this address comes soon. */
-static inline void tp_packer_expect(const struct tp_packer *packer, uint64_t address)
-{
-    __builtin_prefetch(&packer->by_address[tp_packer_at(packer, address)]);
-}
-
 /**
- * tp_packer_put - the next record of the block, of whatever kind
- * @common: its words 0..3, from which is taken what is foretold
- * @more:   of an allocation or a free: words 4.. of it, as they are
+ * tp_packer_take - take a block's records apart
+ * @slots:     @slot_count slots, as in a ring
+ * @before:    first slot of the record before, whole; zeros for none
+ * @has_brief: some of them are brief
+ *
+ * Ends before a record that is cut off or of no known kind.
+ * Return: slots taken.
  */
-void tp_packer_put(struct tp_packer *packer, unsigned kind, uint64_t common[TP_SLOT_WORDS],
-                   const uint64_t *more);
+uint32_t tp_packer_take(struct tp_packer *packer, const uint64_t *slots, uint32_t slot_count,
+                        const uint64_t before[TP_SLOT_WORDS], bool has_brief);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/alloc_unpack.h"
 
+#include "event/brief.h"
 #include "trace/wire.h"
 
 static bool get(struct tp_unpacker *unpacker, enum tp_packed column, uint64_t *ret_value)
@@ -136,27 +137,54 @@ static const char *get_free(struct tp_unpacker *unpacker, uint64_t *more, uint64
     return NULL;
 }
 
+/* A brief record has a flag instead of a step. */
+static const char *get_step(struct tp_unpacker *unpacker, bool is_alloc, uint64_t *more,
+                            uint64_t *ticks_sum)
+{
+    uint64_t step;
+
+    if (unpacker->brief_left) {
+        unpacker->brief_left--;
+        unpacker->brief_count++;
+        if (is_alloc)
+            more[2] |= (uint64_t)TP_ALLOC_UNTIMED << TP_ALLOC_FLAGS_SHIFT;
+        else
+            more[1] |= TP_ALLOC_UNTIMED;
+        return NULL;
+    }
+    if (!get(unpacker, is_alloc ? TP_PACKED_ALLOC_STEP : TP_PACKED_FREE_STEP, &step))
+        return "fewer steps than records";
+    if (unpacker->has_brief && !get(unpacker, TP_PACKED_BRIEF, &unpacker->brief_left))
+        return "brief records";
+    *ticks_sum += step;
+    return NULL;
+}
+
 static const char *get_record(struct tp_unpacker *unpacker, uint64_t *record, uint64_t sums[4])
 {
     bool is_alloc = tp_slot_kind(record) == TP_EVENT_ALLOC;
-    uint64_t *more = record + TP_SLOT_WORDS, step;
+    uint64_t *more = record + TP_SLOT_WORDS;
 
-    if (!get(unpacker, is_alloc ? TP_PACKED_ALLOC_STEP : TP_PACKED_FREE_STEP, &step))
-        return "fewer steps than records";
     if (more[0] || (is_alloc && (more[1] || more[2] & TP_SLACK_MASK)))
         return "address or size twice";
-    sums[0] += step;
+    const char *wrong = get_step(unpacker, is_alloc, more, &sums[0]);
+    if (wrong)
+        return wrong;
     if (!is_alloc)
         return get_free(unpacker, more, &sums[3]);
     sums[1] += UINT64_C(1) << 32;
     return get_alloc(unpacker, more, &sums[2]);
 }
 
-const char *tp_alloc_unpack(struct tp_unpacker *unpacker, uint64_t *slots, uint32_t slot_count)
+const char *tp_alloc_unpack(struct tp_unpacker *unpacker, uint64_t *slots, uint32_t slot_count,
+                            bool has_brief)
 {
-    uint64_t sums[TP_SLOT_WORDS] = {0};
-    unsigned left = 0;
+    uint64_t sums[TP_SLOT_WORDS] = {0}, left = 0;
 
+    unpacker->has_brief = has_brief;
+    unpacker->brief_left = unpacker->brief_count = 0;
+    if (has_brief && !get(unpacker, TP_PACKED_BRIEF, &unpacker->brief_left))
+        return "brief records";
     for (uint32_t at = 0, step; at < slot_count; at += step) {
         uint64_t *record = slots + (size_t)at * TP_SLOT_WORDS;
         unsigned kind = tp_slot_kind(record);
@@ -173,5 +201,5 @@ const char *tp_alloc_unpack(struct tp_unpacker *unpacker, uint64_t *slots, uint3
     }
     for (unsigned i = 0; i < TP_PACKED_END; i++)
         left |= unpacker->counts[i];
-    return left ? "values left over" : NULL;
+    return left | unpacker->brief_left ? "values left over" : NULL;
 }

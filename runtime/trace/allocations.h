@@ -16,7 +16,8 @@
 #define TP_SLACK_BITS 48
 #define TP_SLACK_MASK ((UINT64_C(1) << TP_SLACK_BITS) - 1)
 
-/* The columns of the section of allocations (format.md, section 3); even ones are of frees. */
+/* The columns of the section of allocations (format.md, section 3); even ones below those of both
+ * are of frees. */
 enum tp_packed {
     TP_PACKED_ALLOC_STEP = 1,
     TP_PACKED_FREE_STEP = 2,
@@ -29,24 +30,27 @@ enum tp_packed {
     TP_PACKED_ALLOC_ASKED = 9,
     TP_PACKED_FREE_BYTES = 10,
     TP_PACKED_ALLOC_SLACK = 11,
+    TP_PACKED_BRIEF = 12, /* of both */
     TP_PACKED_END
 };
 
 /* Columns of allocations and of frees take turns; the two of a pair share an array. */
-#define TP_PACKED_ARRAYS (TP_PACKED_END / 2)
+#define TP_PACKED_ARRAYS (TP_PACKED_END / 2 + 1)
 
-static inline bool tp_packed_is_of_free(unsigned column)
+/** tp_packed_most - the most values of a column among so many allocations and frees */
+static inline uint32_t tp_packed_most(unsigned column, uint32_t allocs, uint32_t frees)
 {
-    return column % 2 == 0;
+    return column == TP_PACKED_BRIEF ? allocs + frees + 1 : column % 2 ? allocs : frees;
 }
 
-/** tp_packed_lay - where the columns' values go; @allocs: how many of an array are of allocations
- */
+/** tp_packed_lay - where the columns' values go, in arrays with room for one more than allocations
+ * and frees; @allocs: how many of an array are of allocations */
 static inline void tp_packed_lay(uint64_t *columns[TP_PACKED_END],
                                  uint64_t *const arrays[TP_PACKED_ARRAYS], uint32_t allocs)
 {
-    for (unsigned column = 1; column < TP_PACKED_END; column++)
-        columns[column] = arrays[(column - 1) / 2] + (tp_packed_is_of_free(column) ? allocs : 0);
+    for (unsigned column = 1; column < TP_PACKED_BRIEF; column++)
+        columns[column] = arrays[(column - 1) / 2] + (column % 2 ? 0 : allocs);
+    columns[TP_PACKED_BRIEF] = arrays[TP_PACKED_BRIEF / 2];
 }
 
 /* Where an allocation is. */

@@ -17,7 +17,7 @@
 #define TP_BLOCK_MAGIC 0x31425054u /* "TPB1" */
 #define TP_BLOCK_HEADER_BYTES 64u
 #define TP_BLOCK_SLOTS_MAX (64u << 10)     /* a writer makes no larger block */
-#define TP_BLOCK_SLOTS_READ_MAX (1u << 20) /* a reader refuses larger ones */
+#define TP_BLOCK_SLOTS_READ_MAX (1u << 20) /* a reader refuses more, also once they are whole */
 #define TP_BLOCK_OPEN_MAX (16u << 10)      /* slots of open begins in one block */
 #define TP_BLOCK_PAYLOAD_MAX (16u << 20)
 
@@ -33,6 +33,7 @@ enum {
     TP_BLOCK_ZSTD = 1,
     TP_BLOCK_RECOVERED = 2,
     TP_BLOCK_ALLOCATIONS = 4, /* with a section of allocations */
+    TP_BLOCK_BRIEF = 8,       /* with brief records, which take two slots each once decoded */
 };
 
 /* The header's fields in host order (offsets: format.md). */
@@ -66,27 +67,37 @@ struct tp_block_encoder;
  */
 struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uint32_t slots);
 
+/* What a block is made of. */
+struct tp_block_source {
+    uint32_t track, uuid_low;
+    uint64_t first_slot;   /* number of the first slot */
+    const uint64_t *slots; /* as in a ring: records of known kinds, brief ones too, in order */
+    uint32_t slot_count;   /* at most the encoder's */
+    uint32_t open_slots;
+    const uint64_t *open; /* begin records of the ranges open before, outermost first */
+    uint64_t near_ticks;  /* full ticks within 2^55 of the first record, for 56-bit times */
+    uint64_t before[TP_SLOT_WORDS]; /* first slot of the record before, whole; zeros for none */
+    unsigned flags;                 /* 0 or TP_BLOCK_RECOVERED */
+};
+
+/* A block that was made. */
+struct tp_block_made {
+    const void *bytes; /* header to padding, inside the workspace; valid until the next call */
+    size_t size;
+    uint32_t slots; /* taken: a record that is cut off at the end, or unknown, is left, and all
+                       behind it */
+    uint64_t last[TP_SLOT_WORDS]; /* what comes before the next block's first record */
+};
+
 /**
- * tp_block_encode - encode whole records into a block
- * @track, @uuid_low: for the header
- * @first_slot:  number of the first slot
- * @slots:       @slot_count slots, whole records of known kinds, in order; @slot_count <= the
- * encoder's slots
- * @open:        begin records of the ranges open before @slots, outermost first, @open_slots slots
- * in all
- * @near_ticks:  a full tick count within 2^55 of the first record, from which 56-bit times are
- * extended
- * @flags:       0 or TP_BLOCK_RECOVERED
- * @ret_bytes, @ret_size: the finished block, header to padding, inside the workspace; valid until
- * the next call
+ * tp_block_encode - encode records into a block
  *
  * Context: one caller at a time; no allocation, no system call.
- * Return: 0, -TP_ELIMIT (too many slots), -TP_ECORRUPT (a record of unknown kind or a cut one).
+ * Return: 0, -TP_ELIMIT (too many slots), -TP_ECORRUPT (there are slots, but none could be taken;
+ * or an open record is cut or of no kind that stands in blocks).
  */
-int tp_block_encode(struct tp_block_encoder *encoder, uint32_t track, uint32_t uuid_low,
-                    uint64_t first_slot, const uint64_t *slots, uint32_t slot_count,
-                    const uint64_t *open, uint32_t open_slots, uint64_t near_ticks, unsigned flags,
-                    const void **ret_bytes, size_t *ret_size);
+int tp_block_encode(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                    struct tp_block_made *ret_made);
 
 /**
  * tp_block_header_read - check and read a header
@@ -101,7 +112,8 @@ int tp_block_header_read(struct tp_block_header *header, const void *bytes, uint
 /** tp_block_stride - bytes from this block's start to the next one's */
 uint64_t tp_block_stride(const struct tp_block_header *header);
 
-/* A decoded block. The arrays belong to the decoder and live until its next block. */
+/* A decoded block. The arrays belong to the decoder and live until its next block. Records that
+ * were brief are whole: slot_count may be up to twice what the header says. */
 struct tp_block {
     struct tp_block_header header;
     uint64_t *slots; /* records of known kinds, unknown ones left out */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "event/brief.h"
 #include "trace/block_decoder.h"
 #include "trace/block_header.h"
 #include "trace/column_decode.h"
@@ -26,9 +27,11 @@ struct place {
 
 struct section {
     uint64_t *slots;
-    uint32_t slots_max;  /* what the records may fill */
-    uint32_t slot_count; /* what the known ones do */
+    uint32_t slots_max;   /* what the records may fill */
+    uint32_t slot_count;  /* what the known ones do */
+    uint32_t records_max; /* how many there may be */
     uint32_t records, unknown;
+    uint32_t brief; /* that stood in one slot where they have two here */
 };
 
 /* A column as it lies in the payload. */
@@ -49,7 +52,7 @@ void tp_block_decoder_prepare(struct tp_block_decoder *decoder)
             fields->count++;
     }
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
-        decoder->kind_slots[kind] = (uint8_t)tp_kind_slots(kind);
+        decoder->kind_slots[kind] = tp_is_brief(kind) ? 0 : (uint8_t)tp_kind_slots(kind);
 }
 
 /* Where the parts of a decoder in a workspace are; base NULL: only how much they take. */
@@ -68,20 +71,22 @@ static void *take_part(struct parts *parts, size_t size)
 
 static size_t allocations_size(struct tp_block_decoder *decoder, uint32_t records)
 {
-    return tp_allocations_lay(&decoder->unpacker.lists, NULL, records) + records * sizeof(uint64_t);
+    return tp_allocations_lay(&decoder->unpacker.lists, NULL, records) +
+           2 * (records + 1) * sizeof(uint64_t);
 }
 
 /* @decoder: set where there is a base, else only room for what is not used. */
 static void lay_parts(struct parts *parts, struct tp_block_decoder *decoder, uint32_t slots)
 {
     size_t open_bytes = TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES,
-           slot_bytes = (size_t)slots * TP_SLOT_BYTES;
+           whole_slots = (size_t)slots * TP_BRIEF_WHOLE_SLOTS,
+           slot_bytes = whole_slots * TP_SLOT_BYTES;
     uint32_t records = slots > TP_BLOCK_OPEN_MAX ? slots : TP_BLOCK_OPEN_MAX;
 
     take_part(parts, sizeof(*decoder));
     decoder->payload_room = 2 * (slot_bytes + open_bytes); /* more than columns ever take */
     decoder->payload = take_part(parts, decoder->payload_room);
-    decoder->slots_room = slots;
+    decoder->slots_room = whole_slots;
     decoder->slots = take_part(parts, slot_bytes + SPARE_WORDS * sizeof(uint64_t));
     decoder->open_room = TP_BLOCK_OPEN_MAX;
     decoder->open = take_part(parts, open_bytes + SPARE_WORDS * sizeof(uint64_t));
@@ -92,8 +97,8 @@ static void lay_parts(struct parts *parts, struct tp_block_decoder *decoder, uin
     decoder->kinds = take_part(parts, records);
     decoder->at = take_part(parts, records * sizeof(uint32_t));
     decoder->selected = take_part(parts, (records + 1) * sizeof(uint32_t));
-    decoder->allocations_room = slots / 2;
-    decoder->allocations = take_part(parts, allocations_size(decoder, slots / 2));
+    decoder->allocations_room = slots;
+    decoder->allocations = take_part(parts, allocations_size(decoder, slots));
 }
 
 size_t tp_block_decoder_size(uint32_t slots)
@@ -181,6 +186,7 @@ static int make_room_allocations(struct tp_block_decoder *decoder, uint32_t need
     uint32_t room = (uint32_t)decoder->allocations_room;
     size_t lists_size = tp_allocations_lay(lists, decoder->allocations, room);
     decoder->slacks = (uint64_t *)(void *)((uint8_t *)decoder->allocations + lists_size);
+    decoder->brief = decoder->slacks + room + 1;
     tp_allocations_begin(lists, need);
     return 0;
 }
@@ -351,6 +357,14 @@ static int merge_columns(struct tp_block_decoder *decoder, const struct column c
     return 0;
 }
 
+static bool has_brief_kind(const uint8_t *kinds, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (tp_is_brief(kinds[i]))
+            return true;
+    return false;
+}
+
 /* All records with their common words, the rest zero. Unknown ones take no room: the next one is
  * put over them. */
 static int lay_out(struct tp_block_decoder *decoder, struct section *section,
@@ -384,6 +398,8 @@ static int lay_out(struct tp_block_decoder *decoder, struct section *section,
     section->slot_count = (uint32_t)(used / TP_SLOT_WORDS);
     if (section->slot_count + unknown > section->slots_max)
         return fail(place, "more records than slots", 0, 1);
+    if (unknown && has_brief_kind(kinds, count))
+        return fail(place, "kind of rings", 0, 1);
     return 0;
 }
 
@@ -465,7 +481,7 @@ static int get_section(struct tp_block_decoder *decoder, struct section *section
 
     if (!tp_wire_get_varint(payload, &records) || !tp_wire_get_varint(payload, &groups) || !groups)
         return fail(place, "cut", 0, 0);
-    if (records > section->slots_max)
+    if (records > section->records_max)
         return fail(place, "more records than slots", 0, 0);
     section->records = (uint32_t)records;
     section->unknown = section->slot_count = 0;
@@ -492,15 +508,16 @@ static int check_open(const struct section *section, const struct place *place)
 static void lay_columns(struct tp_block_decoder *decoder, uint32_t allocs)
 {
     uint64_t *const *common = decoder->common;
-    uint64_t *const arrays[TP_PACKED_ARRAYS] = {common[0], common[1],       common[2],
-                                                common[3], decoder->values, decoder->slacks};
+    uint64_t *const arrays[TP_PACKED_ARRAYS] = {common[0],     common[1],       common[2],
+                                                common[3],     decoder->values, decoder->slacks,
+                                                decoder->brief};
 
     tp_packed_lay(decoder->unpacker.columns, arrays, allocs);
 }
 
 /* A column of the section of allocations. Unknown ones are passed over. */
 static int get_packed_column(struct tp_block_decoder *decoder, struct tp_wire_in *payload,
-                             const uint32_t most[2], const struct place *place)
+                             uint32_t allocs, uint32_t frees, const struct place *place)
 {
     struct tp_unpacker *unpacker = &decoder->unpacker;
     uint64_t count, size;
@@ -513,8 +530,7 @@ static int get_packed_column(struct tp_block_decoder *decoder, struct tp_wire_in
         return fail(place, "cut", TP_EVENT_ALLOC, 0);
     if (!id || id >= TP_PACKED_END)
         return 0;
-    bool is_of_free = tp_packed_is_of_free(id);
-    if (!count || count > most[is_of_free] || unpacker->counts[id])
+    if (!count || count > tp_packed_most(id, allocs, frees) || unpacker->counts[id])
         return fail(place, "column's values", TP_EVENT_ALLOC, id);
     uint64_t *values = unpacker->columns[id];
     const char *wrong =
@@ -528,39 +544,44 @@ static int get_packed_column(struct tp_block_decoder *decoder, struct tp_wire_in
 }
 
 /* The section of allocations: what was left out of the records of @section for it. */
-static int get_allocations(struct tp_block_decoder *decoder, const struct section *section,
-                           struct tp_wire_in *payload, const struct place *place)
+static int get_allocations(struct tp_block_decoder *decoder, struct section *section,
+                           struct tp_wire_in *payload, bool has_brief, const struct place *place)
 {
-    uint32_t most[2] = {0};
+    uint32_t allocs = 0, frees = 0;
     uint8_t columns;
     int error = 0;
 
     for (uint32_t i = 0; i < section->records; i++) {
-        most[0] += decoder->kinds[i] == TP_EVENT_ALLOC;
-        most[1] += decoder->kinds[i] == TP_EVENT_FREE;
+        allocs += decoder->kinds[i] == TP_EVENT_ALLOC;
+        frees += decoder->kinds[i] == TP_EVENT_FREE;
     }
     if (!tp_wire_get_u8(payload, &columns))
         return fail(place, "cut", TP_EVENT_ALLOC, 0);
-    if (make_room_allocations(decoder, most[0] + most[1]))
+    if (make_room_allocations(decoder, allocs + frees))
         return -ENOMEM;
-    lay_columns(decoder, most[0]);
+    lay_columns(decoder, allocs);
     memset(decoder->unpacker.counts, 0, sizeof(decoder->unpacker.counts));
     while (columns-- && !error)
-        error = get_packed_column(decoder, payload, most, place);
+        error = get_packed_column(decoder, payload, allocs, frees, place);
     if (error)
         return error;
-    const char *wrong = tp_alloc_unpack(&decoder->unpacker, section->slots, section->slot_count);
+    const char *wrong =
+        tp_alloc_unpack(&decoder->unpacker, section->slots, section->slot_count, has_brief);
+    section->brief = decoder->unpacker.brief_count;
     return wrong ? fail(place, wrong, TP_EVENT_ALLOC, 0) : 0;
 }
 
 static int get_sections(struct tp_block_decoder *decoder, struct tp_block *block,
                         struct tp_wire_in payload, const struct place *place)
 {
-    struct section open = {.slots_max = TP_BLOCK_OPEN_MAX};
-    struct section main = {.slots_max = block->header.slots};
+    uint32_t slots = block->header.slots;
+    bool has_brief = block->header.flags & TP_BLOCK_BRIEF;
+    struct section open = {.slots_max = TP_BLOCK_OPEN_MAX, .records_max = TP_BLOCK_OPEN_MAX};
+    struct section main = {.slots_max = has_brief ? slots * TP_BRIEF_WHOLE_SLOTS : slots,
+                           .records_max = slots};
 
     if (make_room_slots(decoder->grow, &decoder->open, &decoder->open_room, TP_BLOCK_OPEN_MAX) ||
-        make_room_slots(decoder->grow, &decoder->slots, &decoder->slots_room, block->header.slots))
+        make_room_slots(decoder->grow, &decoder->slots, &decoder->slots_room, main.slots_max))
         return -ENOMEM;
     open.slots = decoder->open;
     main.slots = decoder->slots;
@@ -570,13 +591,14 @@ static int get_sections(struct tp_block_decoder *decoder, struct tp_block *block
     if (!error)
         error = get_section(decoder, &main, &payload, place);
     if (!error && block->header.flags & TP_BLOCK_ALLOCATIONS)
-        error = get_allocations(decoder, &main, &payload, place);
+        error = get_allocations(decoder, &main, &payload, has_brief, place);
     if (error)
         return error;
     if (tp_wire_left(&payload))
         return fail(place, "bytes left over", 0, 0);
-    if (!main.unknown && main.slot_count != main.slots_max)
-        return fail(place, "fewer slots than the header says", 0, 0);
+    uint32_t stood_in = main.slot_count - main.brief + main.unknown;
+    if (stood_in > slots || (stood_in < slots && !main.unknown))
+        return fail(place, "other slots than the header says", 0, 0);
     block->slots = main.slots;
     block->slot_count = main.slot_count;
     block->record_count = main.records - main.unknown;
@@ -620,6 +642,8 @@ int tp_block_decode(struct tp_block_decoder *decoder, const void *bytes, uint64_
 {
     struct place place = {offset, diag};
     struct tp_block block = {0};
+    const unsigned known_flags =
+        TP_BLOCK_ZSTD | TP_BLOCK_RECOVERED | TP_BLOCK_ALLOCATIONS | TP_BLOCK_BRIEF;
     struct tp_wire_in payload;
     int error = tp_block_header_read(&block.header, bytes, size, offset, diag);
 
@@ -628,7 +652,7 @@ int tp_block_decode(struct tp_block_decoder *decoder, const void *bytes, uint64_
     if (block.header.type != TP_BLOCK_EVENTS)
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 6, "block of type %u, expected %u",
                             block.header.type, TP_BLOCK_EVENTS);
-    if (block.header.flags & ~(TP_BLOCK_ZSTD | TP_BLOCK_RECOVERED | TP_BLOCK_ALLOCATIONS))
+    if (block.header.flags & ~known_flags)
         return tp_diag_fail(diag, -TP_EUNSUPPORTED, offset + 7,
                             "block with flags %02x, written by a later version",
                             block.header.flags);
@@ -637,6 +661,9 @@ int tp_block_decode(struct tp_block_decoder *decoder, const void *bytes, uint64_
     if (sum != block.header.checksum)
         return tp_diag_fail(diag, -TP_ECORRUPT, offset, "payload's checksum is %08x, expected %08x",
                             sum, block.header.checksum);
+    if ((block.header.flags & (TP_BLOCK_BRIEF | TP_BLOCK_ALLOCATIONS)) == TP_BLOCK_BRIEF)
+        return fail(&place, "brief records without a section of allocations", TP_EVENT_ALLOC,
+                    TP_PACKED_BRIEF);
     error = unpack(decoder, &block.header, stored, &payload, &place);
     if (!error)
         error = get_sections(decoder, &block, payload, &place);

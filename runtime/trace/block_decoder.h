@@ -31,7 +31,7 @@ struct tp_block_decoder {
     uint32_t *selected;              /* the same for those of one kind */
     size_t records_room;
     void *allocations; /* for the lists of so many allocations and frees, and slacks */
-    uint64_t *slacks;
+    uint64_t *slacks, *brief;
     size_t allocations_room;
     struct tp_unpacker unpacker;
     struct tp_decoder_fields fields[TP_EVENT_KIND_END];

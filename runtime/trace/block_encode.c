@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-#define ZSTD_STATIC_LINKING_ONLY
-#include <zstd.h>
-
-#include "trace/alloc_pack.h"
+#include "event/brief.h"
 #include "trace/block_header.h"
 #include "trace/column_encode.h"
+#include "trace/frames.h"
+#include "trace/packed_encode.h"
 #include "trace/wire.h"
 
 /*
@@ -19,29 +18,7 @@
  * the workspace, made for the worst payload, never overflows; the puts are bounded all the same.
  */
 
-/*
- * zstd's level 1 with longer matches and a larger table: on streams of operators 2 % smaller, 5 %
- * faster to write and 10 % to read. The window is as large as any payload: one call has all of it.
- */
-static const ZSTD_compressionParameters compression = {
-    .windowLog = 22,
-    .chainLog = 14,
-    .hashLog = 14,
-    .searchLog = 1,
-    .minMatch = 7,
-    .targetLength = 0,
-    .strategy = ZSTD_fast,
-};
-
-/*
- * Within a frame zstd has one table of codes for all bytes that no earlier ones foretell, and what
- * is random in one way gets the codes of what is random in another. So the planes of times, the
- * most random bytes there are, get frames of their own where they are worth the headers.
- */
-#define FRAME_LEAST 512u
-#define AHEAD 8u         /* records whose places in tables are fetched before */
 #define PACKED_LEAST 16u /* allocations and frees in a block */
-#define CUTS_MAX 128
 
 #define RECORD_SLOTS_MAX 4
 #define RECORD_WORDS_MAX (RECORD_SLOTS_MAX * TP_SLOT_WORDS)
@@ -62,6 +39,13 @@ struct look {
     uint64_t differ[RECORD_WORDS_MAX];
 };
 
+/* Records whose words are put as they are: all of a section, or what the packer leaves. */
+struct listed {
+    const uint8_t *kinds;
+    const uint32_t *at; /* first slots */
+    uint32_t count;
+};
+
 struct tp_block_encoder {
     uint32_t slots_max;
     struct look look;    /* at the common words of the section surveyed last */
@@ -75,10 +59,9 @@ struct tp_block_encoder {
     uint64_t *values;                /* a column of them */
     uint32_t *at;                    /* first slot of each record */
     uint8_t *kinds;                  /* and its kind */
-    uint32_t *selected;              /* as at, of one kind */
-    ZSTD_CCtx *zstd;
-    uint32_t cuts[CUTS_MAX]; /* where in the payload a frame ends and another begins, rising */
-    unsigned cut_count;
+    struct listed listed;
+    uint32_t *selected; /* as at, of one kind */
+    struct tp_frames frames;
     struct tp_packer packer;
     bool is_packed; /* what is put has a section of allocations */
     struct fields fields[TP_EVENT_KIND_END];
@@ -106,8 +89,8 @@ static size_t payload_worst(size_t slots)
     size_t all = fields_worst(TP_EVENT_ALL), most = 0;
 
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        unsigned count = tp_kind_slots(kind);
         size_t record = all + fields_worst(kind) + tp_packer_worst(kind);
+        unsigned count = tp_packer_worst(kind) ? 1 : tp_kind_slots(kind); /* it may be brief */
         size_t per_slot = count ? (record + count - 1) / count : 0;
         most = per_slot > most ? per_slot : most;
     }
@@ -142,8 +125,8 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
     encoder->at = take(room, section * sizeof(*encoder->at));
     encoder->kinds = take(room, section);
     encoder->selected = take(room, (section + 1) * sizeof(*encoder->selected));
-    size_t size = tp_packer_lay(&encoder->packer, NULL, slots / 2);
-    tp_packer_lay(&encoder->packer, take(room, size), slots / 2);
+    size_t size = tp_packer_lay(&encoder->packer, NULL, slots);
+    tp_packer_lay(&encoder->packer, take(room, size), slots);
 }
 
 size_t tp_block_encoder_size(uint32_t slots)
@@ -153,23 +136,7 @@ size_t tp_block_encoder_size(uint32_t slots)
 
     take(&room, sizeof(counted));
     take_buffers(&counted, &room, slots);
-    return room.used + align16(ZSTD_estimateCCtxSize_usingCParams(compression));
-}
-
-static ZSTD_CCtx *make_compressor(void *workspace, size_t size)
-{
-    ZSTD_CCtx *zstd = ZSTD_initStaticCCtx(workspace, size);
-
-    if (!zstd)
-        return NULL;
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, (int)compression.windowLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_chainLog, (int)compression.chainLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_hashLog, (int)compression.hashLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_searchLog, (int)compression.searchLog);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_minMatch, (int)compression.minMatch);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_targetLength, (int)compression.targetLength);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_strategy, (int)compression.strategy);
-    return zstd;
+    return room.used + align16(tp_frames_workspace());
 }
 
 struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uint32_t slots)
@@ -183,14 +150,15 @@ struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uin
     memset(encoder, 0, sizeof(*encoder));
     encoder->slots_max = slots;
     take_buffers(encoder, &room, slots);
-    encoder->zstd = make_compressor(room.bytes + room.used, (size - room.used) & ~(size_t)15);
+    bool is_ready =
+        tp_frames_init(&encoder->frames, room.bytes + room.used, (size - room.used) & ~(size_t)15);
     for (unsigned i = tp_field_count; i-- > 0;) {
         encoder->fields[tp_fields[i].kind].first = &tp_fields[i];
         encoder->fields[tp_fields[i].kind].count++;
     }
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
-        encoder->kind_slots[kind] = (uint8_t)tp_kind_slots(kind);
-    return encoder->zstd ? encoder : NULL;
+        encoder->kind_slots[kind] = tp_is_brief(kind) ? 0 : (uint8_t)tp_kind_slots(kind);
+    return is_ready ? encoder : NULL;
 }
 
 /* Of the records at @at, in one pass over all their words. */
@@ -235,18 +203,6 @@ static const uint64_t *gather(struct tp_block_encoder *encoder, const uint64_t *
     return words;
 }
 
-/* A frame for each plane of the column that ends at @end. */
-static void cut_planes(struct tp_block_encoder *encoder, const uint8_t *end,
-                       struct tp_planes planes)
-{
-    uint32_t at = (uint32_t)(end - encoder->payload);
-
-    if (planes.bytes < FRAME_LEAST || encoder->cut_count + planes.count + 1 > CUTS_MAX)
-        return;
-    for (uint32_t i = planes.count + 1; i-- > 0;)
-        encoder->cuts[encoder->cut_count++] = at - i * planes.bytes;
-}
-
 /* Returns the groups put: 0 when all columns are zero. */
 static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *out,
                           const uint64_t *slots, unsigned kind, uint32_t count,
@@ -271,8 +227,8 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
                                                        : gather(encoder, slots, count, field->word);
         struct tp_planes planes =
             tp_column_put(out, field, words, count, any, differ, encoder->values);
-        if ((field->word == 0 || encoder->is_packed) && !out->full)
-            cut_planes(encoder, out->at, planes);
+        if (field->word == 0 || encoder->is_packed)
+            tp_frames_cut(&encoder->frames, out, planes);
         columns++;
     }
     if (!columns && kind != TP_EVENT_ALL) {
@@ -286,9 +242,10 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
 
 /*
  * Each record's place depends on the one before, so that the processor mostly waits here: all that
- * is wanted of the common words is collected on the way.
+ * is wanted of the common words is collected on the way. Ends before a record that is cut, brief or
+ * of no known kind. Returns the slots that were surveyed.
  */
-static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint32_t slot_count)
+static uint32_t survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint32_t slot_count)
 {
     uint64_t *const word0 = encoder->common[0], *const word1 = encoder->common[1];
     uint64_t *const word2 = encoder->common[2], *const word3 = encoder->common[3];
@@ -304,8 +261,8 @@ static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint3
         const uint64_t *record = slots + (size_t)slot * TP_SLOT_WORDS;
         unsigned kind = tp_slot_kind(record);
         step = encoder->kind_slots[kind];
-        if (!step)
-            return -TP_ECORRUPT;
+        if (!step || step > slot_count - slot)
+            break;
         at[records] = slot;
         kinds[records] = (uint8_t)kind;
         encoder->counts[kind]++;
@@ -323,22 +280,25 @@ static int survey(struct tp_block_encoder *encoder, const uint64_t *slots, uint3
     }
     encoder->records = records;
     encoder->latest = latest;
+    encoder->listed = (struct listed){kinds, at, records};
     memcpy(encoder->look.any, any, sizeof(any));
     memcpy(encoder->look.differ, differ, sizeof(differ));
-    return slot == slot_count ? 0 : -TP_ECORRUPT;
+    return slot;
 }
 
-static void select_kind(struct tp_block_encoder *encoder, unsigned kind)
+/* Returns how many of the listed records are of @kind; they are selected. */
+static uint32_t select_kind(struct tp_block_encoder *encoder, unsigned kind)
 {
-    const uint8_t *const kinds = encoder->kinds;
-    const uint32_t *const at = encoder->at;
+    const uint8_t *const kinds = encoder->listed.kinds;
+    const uint32_t *const at = encoder->listed.at;
     uint32_t *const selected = encoder->selected;
-    uint32_t count = 0, records = encoder->records;
+    uint32_t count = 0, records = encoder->listed.count;
 
     for (uint32_t i = 0; i < records; i++) {
         selected[count] = at[i];
         count += kinds[i] == kind;
     }
+    return count;
 }
 
 /*
@@ -358,157 +318,71 @@ static bool is_to_be_packed(const struct tp_block_encoder *encoder, const uint64
     return true;
 }
 
-static bool is_allocation(unsigned kind)
+/* The records surveyed last are taken apart. Returns the slots taken. */
+static uint32_t pack(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                     uint32_t slot_count, bool has_brief)
 {
-    return kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE;
+    struct tp_packer *packer = &encoder->packer;
+    uint32_t taken = tp_packer_take(packer, source->slots, slot_count, source->before, has_brief);
+
+    encoder->is_packed = true;
+    encoder->records = packer->records;
+    encoder->latest = packer->latest;
+    encoder->listed = (struct listed){packer->other_kinds, packer->other_at, packer->others};
+    memset(encoder->counts, 0, sizeof(encoder->counts));
+    encoder->counts[TP_EVENT_ALLOC] = packer->allocs;
+    encoder->counts[TP_EVENT_FREE] = packer->frees;
+    for (uint32_t i = 0; i < packer->others; i++)
+        encoder->counts[packer->other_kinds[i]]++;
+    return taken;
 }
 
-/* The common words of all records, and what is unequal among them, without what is foretold. */
-static void pack(struct tp_block_encoder *encoder, const uint64_t *slots)
+static bool is_of_packer(const struct tp_block_encoder *encoder, unsigned kind)
 {
-    struct look *look = &encoder->look;
-
-    memset(look, 0, sizeof(*look));
-    tp_packer_begin(&encoder->packer, encoder->counts[TP_EVENT_ALLOC],
-                    encoder->counts[TP_EVENT_FREE], slots);
-    for (uint32_t i = 0; i < encoder->records; i++) {
-        const uint64_t *record = slots + (size_t)encoder->at[i] * TP_SLOT_WORDS;
-        uint64_t common[TP_SLOT_WORDS];
-        memcpy(common, record, sizeof(common));
-        if (i + AHEAD < encoder->records && is_allocation(encoder->kinds[i + AHEAD]))
-            tp_packer_expect(&encoder->packer,
-                             slots[(size_t)encoder->at[i + AHEAD] * TP_SLOT_WORDS + 4]);
-        tp_packer_put(&encoder->packer, encoder->kinds[i], common, record + TP_SLOT_WORDS);
-        for (unsigned w = 0; w < TP_SLOT_WORDS; w++) {
-            encoder->common[w][i] = common[w];
-            look->any[w] |= common[w];
-            look->differ[w] |= common[w] ^ encoder->common[w][0];
-        }
-    }
+    return encoder->is_packed &&
+           (kind == TP_EVENT_ALL || kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE);
 }
 
-/* Leaves out what the section of allocations has. */
-static void leave_packed(struct look *look, unsigned kind)
+static struct tp_packed_out packed_out(struct tp_block_encoder *encoder, struct tp_wire_out *out)
 {
-    if (!is_allocation(kind))
-        return;
-    look->any[4] = 0;
-    if (kind == TP_EVENT_ALLOC) {
-        look->any[5] = 0;
-        look->any[6] &= ~TP_SLACK_MASK;
-    }
+    return (struct tp_packed_out){.out = out,
+                                  .frames = &encoder->frames,
+                                  .words = encoder->words,
+                                  .values = encoder->values,
+                                  .scratch = encoder->selected};
 }
 
-/* Puts the section whose records were surveyed last. */
-static int put_groups(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                      const uint64_t *slots)
+/* The group of @count records of @kind. Returns the groups put. */
+static unsigned put_group_of(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                             const uint64_t *slots, unsigned kind, uint32_t count)
 {
     struct look look;
 
+    if (is_of_packer(encoder, kind)) {
+        struct tp_packed_out to = packed_out(encoder, out);
+        return tp_packed_put_group(&to, &encoder->packer, kind, count);
+    }
+    if (kind == TP_EVENT_ALL)
+        return put_group(encoder, out, slots, kind, count, &encoder->look);
+    select_kind(encoder, kind);
+    look_at(&look, slots, encoder->selected, count, tp_kind_slots(kind) * TP_SLOT_WORDS);
+    return put_group(encoder, out, slots, kind, count, &look);
+}
+
+/* Puts the section whose records were surveyed or packed last. */
+static int put_groups(struct tp_block_encoder *encoder, struct tp_wire_out *out,
+                      const uint64_t *slots)
+{
     tp_wire_put_varint(out, encoder->records);
     uint8_t *group_count = out->at;
     tp_wire_put_u8(out, 0);
-    unsigned groups =
-        put_group(encoder, out, slots, TP_EVENT_ALL, encoder->records, &encoder->look);
-    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        uint32_t count = encoder->counts[kind];
-        if (!count || !encoder->fields[kind].count)
-            continue;
-        select_kind(encoder, kind);
-        look_at(&look, slots, encoder->selected, count, tp_kind_slots(kind) * TP_SLOT_WORDS);
-        if (encoder->is_packed)
-            leave_packed(&look, kind);
-        groups += put_group(encoder, out, slots, kind, count, &look);
-    }
+    unsigned groups = put_group_of(encoder, out, slots, TP_EVENT_ALL, encoder->records);
+    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
+        if (encoder->counts[kind] && encoder->fields[kind].count)
+            groups += put_group_of(encoder, out, slots, kind, encoder->counts[kind]);
     if (out->full)
         return -TP_ELIMIT;
     *group_count = (uint8_t)groups;
-    return 0;
-}
-
-static uint64_t bits_of(uint64_t value)
-{
-    return 64 - (unsigned)__builtin_clzll(value | 1);
-}
-
-/* Whether addresses mostly are nearer to the one before than to the lowest of them. */
-static bool is_in_steps(const uint64_t *values, uint32_t count)
-{
-    uint64_t least = UINT64_MAX, steps = 0, offsets = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        least = values[i] < least ? values[i] : least;
-    for (uint32_t i = 1; i < count; i++) {
-        steps += bits_of(tp_wire_zigzag(values[i] - values[i - 1]));
-        offsets += bits_of(values[i] - least);
-    }
-    return steps < offsets;
-}
-
-/* A column of addresses that are not all equal, as differences. */
-static struct tp_planes put_steps(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                                  enum tp_packed column, const uint64_t *values, uint32_t count)
-{
-    const struct tp_field_info field = {
-        .column = (uint8_t)column, .bits = 64, .encoding = TP_ENCODING_PLANES_DELTA};
-    uint64_t any = 0, differ = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        any |= values[i];
-        differ |= values[i] ^ values[0];
-    }
-    return tp_column_put(out, &field, values, count, any, differ, encoder->values);
-}
-
-/* Sizes are few in most programs, then they have codes; where none is frequent that is in vain. */
-static bool is_noise(enum tp_packed column, const uint64_t *values, uint32_t count)
-{
-    uint32_t seen[256] = {0}, most = 0;
-
-    if (column == TP_PACKED_FREE_BYTES || column == TP_PACKED_ALLOC_SLACK)
-        return false;
-    if (column != TP_PACKED_ALLOC_ASKED)
-        return true;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t seen_now = ++seen[values[i] & 0xff];
-        most = seen_now > most ? seen_now : most;
-    }
-    return most < count / 64;
-}
-
-/* A column of the section of allocations. Returns false where it has no values. */
-static bool put_packed_column(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                              enum tp_packed column)
-{
-    const struct tp_packer *packer = &encoder->packer;
-    const uint64_t *values = packer->columns[column];
-    uint32_t count = packer->counts[column];
-    bool is_address = column == TP_PACKED_ALLOC_ADDRESS || column == TP_PACKED_FREE_ADDRESS;
-
-    if (!count)
-        return false;
-    tp_wire_put_varint(out, count);
-    struct tp_planes planes =
-        is_address && is_in_steps(values, count)
-            ? put_steps(encoder, out, column, values, count)
-            : tp_column_put_packed(out, (uint8_t)column, values, count,
-                                   is_noise(column, values, count), encoder->values);
-    if (!out->full)
-        cut_planes(encoder, out->at, planes);
-    return true;
-}
-
-/* The section of allocations. */
-static int put_packed(struct tp_block_encoder *encoder, struct tp_wire_out *out)
-{
-    uint8_t *column_count = out->at, columns = 0;
-
-    tp_wire_put_u8(out, 0);
-    for (unsigned column = 1; column < TP_PACKED_END; column++)
-        columns += put_packed_column(encoder, out, column);
-    if (out->full)
-        return -TP_ELIMIT;
-    *column_count = columns;
     return 0;
 }
 
@@ -516,57 +390,67 @@ static int put_open(struct tp_block_encoder *encoder, struct tp_wire_out *out, c
                     uint32_t open_slots)
 {
     encoder->is_packed = false;
-    return survey(encoder, open, open_slots) ? -TP_ECORRUPT : put_groups(encoder, out, open);
+    return survey(encoder, open, open_slots) < open_slots ? -TP_ECORRUPT
+                                                          : put_groups(encoder, out, open);
+}
+
+/* Surveys the source's records, or packs them. Returns the slots taken. */
+static uint32_t take_records(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                             bool *ret_has_brief)
+{
+    uint32_t taken = survey(encoder, source->slots, source->slot_count);
+    bool has_brief = taken < source->slot_count &&
+                     tp_is_brief(tp_slot_kind(source->slots + (size_t)taken * TP_SLOT_WORDS));
+
+    *ret_has_brief = has_brief;
+    if (has_brief)
+        return pack(encoder, source, source->slot_count, true);
+    return is_to_be_packed(encoder, source->slots) ? pack(encoder, source, taken, false) : taken;
 }
 
 static int put_records(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                       const uint64_t *slots, uint32_t slot_count)
+                       const uint64_t *slots)
 {
-    if (survey(encoder, slots, slot_count))
-        return -TP_ECORRUPT;
-    encoder->is_packed = is_to_be_packed(encoder, slots);
-    if (encoder->is_packed)
-        pack(encoder, slots);
     int error = put_groups(encoder, out, slots);
-    return error || !encoder->is_packed ? error : put_packed(encoder, out);
+
+    if (error || !encoder->is_packed)
+        return error;
+    struct tp_packed_out to = packed_out(encoder, out);
+    tp_packed_put_section(&to, &encoder->packer);
+    return out->full ? -TP_ELIMIT : 0;
+}
+
+/* What comes before the next block's first record. */
+static void get_last(const struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                     uint64_t last[TP_SLOT_WORDS])
+{
+    uint32_t records = encoder->records;
+    const uint64_t *from = encoder->is_packed ? encoder->packer.last
+                           : records
+                               ? source->slots + (size_t)encoder->at[records - 1] * TP_SLOT_WORDS
+                               : source->before;
+
+    memcpy(last, from, TP_SLOT_BYTES);
 }
 
 static uint32_t sum_lost(const struct tp_block_encoder *encoder, const uint64_t *slots)
 {
     uint64_t sum = 0;
 
-    for (uint32_t i = 0; encoder->counts[TP_EVENT_LOST] && i < encoder->records; i++)
-        if (encoder->kinds[i] == TP_EVENT_LOST) {
-            uint64_t lost = slots[(size_t)encoder->at[i] * TP_SLOT_WORDS + 4];
+    for (uint32_t i = 0; encoder->counts[TP_EVENT_LOST] && i < encoder->listed.count; i++)
+        if (encoder->listed.kinds[i] == TP_EVENT_LOST) {
+            uint64_t lost = slots[(size_t)encoder->listed.at[i] * TP_SLOT_WORDS + 4];
             sum = lost > UINT32_MAX - sum ? UINT32_MAX : sum + lost;
         }
     return (uint32_t)sum;
-}
-
-/* The payload as frames. Returns their bytes, or what zstd says is wrong. */
-static size_t compress_frames(struct tp_block_encoder *encoder, uint8_t *stored,
-                              uint32_t payload_bytes)
-{
-    size_t size = 0;
-
-    for (uint32_t i = 0, from = 0, to; i <= encoder->cut_count; i++, from = to) {
-        to = i < encoder->cut_count ? encoder->cuts[i] : payload_bytes;
-        if (to == from)
-            continue;
-        size_t frame = ZSTD_compress2(encoder->zstd, stored + size, encoder->payload_size - size,
-                                      encoder->payload + from, to - from);
-        if (ZSTD_isError(frame))
-            return frame;
-        size += frame;
-    }
-    return size;
 }
 
 /* Compresses where that helps. Returns the bytes stored. */
 static uint32_t store_payload(struct tp_block_encoder *encoder, struct tp_block_header *header)
 {
     uint8_t *stored = encoder->block + TP_BLOCK_HEADER_BYTES;
-    size_t size = compress_frames(encoder, stored, header->payload_bytes);
+    size_t size =
+        tp_frames_compress(&encoder->frames, header->payload_bytes, stored, encoder->payload_size);
 
     if (!ZSTD_isError(size) && size < header->payload_bytes) {
         header->flags |= TP_BLOCK_ZSTD;
@@ -576,40 +460,56 @@ static uint32_t store_payload(struct tp_block_encoder *encoder, struct tp_block_
     return header->payload_bytes;
 }
 
-int tp_block_encode(struct tp_block_encoder *encoder, uint32_t track, uint32_t uuid_low,
-                    uint64_t first_slot, const uint64_t *slots, uint32_t slot_count,
-                    const uint64_t *open, uint32_t open_slots, uint64_t near_ticks, unsigned flags,
-                    const void **ret_bytes, size_t *ret_size)
+static void finish(struct tp_block_encoder *encoder, struct tp_block_header *header,
+                   struct tp_block_made *made)
 {
-    struct tp_block_header header = {
-        .type = TP_BLOCK_EVENTS,
-        .flags = (uint8_t)(flags & TP_BLOCK_RECOVERED),
-        .slots = slot_count,
-        .track = track,
-        .first_slot = first_slot,
-        .uuid_low = uuid_low,
-    };
-    struct tp_wire_out out = {encoder->payload, encoder->payload + encoder->payload_size, false};
+    uint32_t stored = store_payload(encoder, header);
 
-    if (slot_count > encoder->slots_max || open_slots > TP_BLOCK_OPEN_MAX)
+    tp_block_header_write(encoder->block, header, encoder->block + TP_BLOCK_HEADER_BYTES, stored);
+    memset(encoder->block + TP_BLOCK_HEADER_BYTES + stored, 0, 8);
+    made->bytes = encoder->block;
+    made->size = tp_block_stride(header);
+}
+
+int tp_block_encode(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                    struct tp_block_made *ret_made)
+{
+    struct tp_wire_out out = {encoder->payload, encoder->payload + encoder->payload_size, false};
+    uint64_t first_ticks = source->near_ticks;
+    bool has_brief;
+
+    if (source->slot_count > encoder->slots_max || source->open_slots > TP_BLOCK_OPEN_MAX)
         return -TP_ELIMIT;
-    encoder->cut_count = 0;
-    int error = put_open(encoder, &out, open, open_slots);
-    if (!error)
-        error = put_records(encoder, &out, slots, slot_count);
+    tp_frames_begin(&encoder->frames, encoder->payload);
+    int error = put_open(encoder, &out, source->open, source->open_slots);
     if (error)
         return error;
-    if (encoder->is_packed)
-        header.flags |= TP_BLOCK_ALLOCATIONS;
-    header.first_ticks =
-        slot_count ? tp_ticks_unwrap(tp_slot_ticks(slots), near_ticks) : near_ticks;
-    header.last_ticks = header.first_ticks + (uint64_t)encoder->latest;
-    header.lost = sum_lost(encoder, slots);
-    header.payload_bytes = (uint32_t)(out.at - encoder->payload);
-    uint32_t stored = store_payload(encoder, &header);
-    tp_block_header_write(encoder->block, &header, encoder->block + TP_BLOCK_HEADER_BYTES, stored);
-    memset(encoder->block + TP_BLOCK_HEADER_BYTES + stored, 0, 8);
-    *ret_bytes = encoder->block;
-    *ret_size = tp_block_stride(&header);
+    uint32_t taken = take_records(encoder, source, &has_brief);
+    if (source->slot_count && !taken)
+        return -TP_ECORRUPT;
+    ret_made->slots = taken;
+    get_last(encoder, source, ret_made->last);
+    error = put_records(encoder, &out, source->slots);
+    if (error)
+        return error;
+    if (encoder->records)
+        first_ticks = tp_ticks_unwrap(encoder->is_packed ? encoder->packer.first_ticks
+                                                         : tp_slot_ticks(source->slots),
+                                      first_ticks);
+    struct tp_block_header header = {
+        .type = TP_BLOCK_EVENTS,
+        .flags = (uint8_t)((source->flags & TP_BLOCK_RECOVERED) |
+                           (encoder->is_packed ? TP_BLOCK_ALLOCATIONS : 0) |
+                           (has_brief ? TP_BLOCK_BRIEF : 0)),
+        .payload_bytes = (uint32_t)(out.at - encoder->payload),
+        .slots = taken,
+        .track = source->track,
+        .first_slot = source->first_slot,
+        .first_ticks = first_ticks,
+        .last_ticks = first_ticks + (uint64_t)encoder->latest,
+        .lost = sum_lost(encoder, source->slots),
+        .uuid_low = source->uuid_low,
+    };
+    finish(encoder, &header, ret_made);
     return 0;
 }

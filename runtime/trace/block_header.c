@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/block_header.h"
 
+#include "event/brief.h"
 #include "trace/wire.h"
 
 #define XXH_INLINE_ALL
@@ -61,9 +62,11 @@ static int check_limits(const struct tp_block_header *header, uint64_t offset, s
         return tp_diag_fail(diag, -TP_ELIMIT, offset + 8,
                             "payload of %u bytes, stored as %u; the limit is %u",
                             header->payload_bytes, header->stored_bytes, TP_BLOCK_PAYLOAD_MAX);
-    if (header->slots > TP_BLOCK_SLOTS_READ_MAX)
+    uint32_t slots_max =
+        TP_BLOCK_SLOTS_READ_MAX / (header->flags & TP_BLOCK_BRIEF ? TP_BRIEF_WHOLE_SLOTS : 1);
+    if (header->slots > slots_max)
         return tp_diag_fail(diag, -TP_ELIMIT, offset + 16, "block of %u slots; the limit is %u",
-                            header->slots, TP_BLOCK_SLOTS_READ_MAX);
+                            header->slots, slots_max);
     if (!(header->flags & TP_BLOCK_ZSTD) && header->stored_bytes != header->payload_bytes)
         return tp_diag_fail(diag, -TP_ECORRUPT, offset + 8,
                             "payload of %u bytes stored plainly as %u", header->payload_bytes,

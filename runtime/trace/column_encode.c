@@ -2,6 +2,7 @@
 #include "trace/column_encode.h"
 
 #define PACKED_LOW_MAX 16u
+#define RUN_LEAST 16u /* values to a change of a series that is told by its runs */
 
 /* The zigzag of a difference may need one bit more than the field; short runs become raw bytes. */
 size_t tp_column_worst(const struct tp_field_info *field)
@@ -242,7 +243,7 @@ struct tp_planes tp_column_put(struct tp_wire_out *out, const struct tp_field_in
 }
 
 /* Values side by side, @low bits of each. */
-static void put_low_bits(struct tp_wire_out *out, const uint64_t *values, uint32_t count,
+static void put_low_bits(struct tp_wire_out *out, const uint32_t *values, uint32_t count,
                          unsigned low)
 {
     uint64_t bits = 0, mask = (UINT64_C(1) << low) - 1;
@@ -267,13 +268,13 @@ static void put_low_bits(struct tp_wire_out *out, const uint64_t *values, uint32
 }
 
 /* How many low bits of noisy values leave a byte of all but few of them; some are looked at. */
-static unsigned choose_low_bits(const uint64_t *values, uint32_t count)
+static unsigned choose_low_bits(const uint32_t *values, uint32_t count)
 {
-    uint32_t longer[65] = {0}, above = 0, step = 1 + count / 4096, seen = (count + step - 1) / step;
-    unsigned length = 64;
+    uint32_t longer[33] = {0}, above = 0, step = 1 + count / 4096, seen = (count + step - 1) / step;
+    unsigned length = 32;
 
     for (uint32_t i = 0; i < count; i += step)
-        longer[64 - (unsigned)__builtin_clzll(values[i] | 1)]++;
+        longer[32 - (unsigned)__builtin_clz(values[i] | 1)]++;
     for (; length > 8; length--) {
         above += longer[length];
         if (above > seen / 256)
@@ -282,33 +283,237 @@ static unsigned choose_low_bits(const uint64_t *values, uint32_t count)
     return length - 8 < PACKED_LOW_MAX ? length - 8 : PACKED_LOW_MAX;
 }
 
-struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
-                                      const uint64_t *values, uint32_t count, bool is_noise,
-                                      uint64_t *scratch)
+/* What comes behind the shift of values that are not all equal. */
+static struct tp_planes put_small(struct tp_wire_out *out, const uint32_t *values, uint32_t count,
+                                  unsigned low, unsigned width)
 {
-    uint64_t least = values[0], differ = 0, any = 0;
-    uint8_t *data = begin_column(out, column);
-
-    for (uint32_t i = 1; i < count; i++) {
-        least = values[i] < least ? values[i] : least;
-        differ |= values[i] ^ values[0];
-    }
-    if (!differ) {
-        tp_wire_put_varint(out, least);
-        end_column(out, data, TP_ENCODING_CONST);
+    tp_wire_put_u8(out, (uint8_t)width);
+    if (tp_wire_room(out) < (size_t)width * count) {
+        out->full = true;
         return (struct tp_planes){0};
     }
-    unsigned shift = (unsigned)__builtin_ctzll(differ); /* that of the differences, too */
+    for (unsigned plane = 0; plane < width; plane++, out->at += count)
+        for (uint32_t i = 0; i < count; i++)
+            out->at[i] = (uint8_t)(values[i] >> (low + 8 * plane));
+    return (struct tp_planes){width, count};
+}
+
+struct look {
+    uint64_t least, any, differ;
+};
+
+static inline __attribute__((always_inline)) uint32_t value_at(const void *values, unsigned size,
+                                                               uint32_t i)
+{
+    return size == 1   ? ((const uint8_t *)values)[i]
+           : size == 2 ? ((const uint16_t *)values)[i]
+                       : ((const uint32_t *)values)[i];
+}
+
+static inline __attribute__((always_inline)) struct look
+look_at_small(const void *values, unsigned size, uint32_t count)
+{
+    uint32_t first = value_at(values, size, 0), least = first, any = 0, differ = 0;
+
     for (uint32_t i = 0; i < count; i++) {
-        scratch[i] = (values[i] - least) >> shift;
-        any |= scratch[i];
+        uint32_t value = value_at(values, size, i);
+        least = value < least ? value : least;
+        any |= value;
+        differ |= value ^ first;
     }
-    unsigned low = is_noise ? choose_low_bits(scratch, count) : 0;
+    return (struct look){least, any, differ};
+}
+
+static struct look look_at_wide(const uint64_t *values, uint32_t count)
+{
+    struct look look = {.least = values[0]};
+
+    for (uint32_t i = 0; i < count; i++) {
+        look.least = values[i] < look.least ? values[i] : look.least;
+        look.any |= values[i];
+        look.differ |= values[i] ^ values[0];
+    }
+    return look;
+}
+
+static struct look look_at(const struct tp_packed_values *column)
+{
+    switch (column->size) {
+    case 1:
+        return look_at_small(column->values, 1, column->count);
+    case 2:
+        return look_at_small(column->values, 2, column->count);
+    case 4:
+        return look_at_small(column->values, 4, column->count);
+    default:
+        return look_at_wide(column->values, column->count);
+    }
+}
+
+static inline __attribute__((always_inline)) uint32_t take_small(uint32_t *restrict taken,
+                                                                 const void *restrict values,
+                                                                 unsigned size, uint32_t count,
+                                                                 uint32_t least, unsigned shift)
+{
+    uint32_t any = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t value = (value_at(values, size, i) - least) >> shift;
+        taken[i] = value;
+        any |= value;
+    }
+    return any;
+}
+
+/* Wide ones that are near to the least: the same in 32 bits. Returns false where they are not. */
+static bool take_wide(uint32_t *restrict taken, uint64_t *restrict values, uint32_t count,
+                      uint64_t least, unsigned shift, uint32_t *ret_any)
+{
+    uint64_t any = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        values[i] = (values[i] - least) >> shift;
+        any |= values[i];
+        taken[i] = (uint32_t)values[i];
+    }
+    *ret_any = (uint32_t)any;
+    return !(any >> 32);
+}
+
+/* (values − least) >> shift in 32 bits. Returns false where they do not fit; then they lie in the
+ * column itself. */
+static bool take(uint32_t *taken, const struct tp_packed_values *column, uint64_t least,
+                 unsigned shift, uint32_t *ret_any)
+{
+    uint32_t count = column->count, small = (uint32_t)least;
+
+    if (column->size == 8)
+        return take_wide(taken, column->values, count, least, shift, ret_any);
+    *ret_any = column->size == 1   ? take_small(taken, column->values, 1, count, small, shift)
+               : column->size == 2 ? take_small(taken, column->values, 2, count, small, shift)
+                                   : take_small(taken, column->values, 4, count, small, shift);
+    return true;
+}
+
+/* Bytes as they are. */
+static struct tp_planes put_bytes(struct tp_wire_out *out, const uint8_t *values, uint32_t count)
+{
+    tp_wire_put_u8(out, 1);
+    tp_wire_put_bytes(out, values, count);
+    return (struct tp_planes){1, count};
+}
+
+struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
+                                      const struct tp_packed_values *values, bool is_noise,
+                                      uint32_t *scratch)
+{
+    struct look look = look_at(values);
+    uint8_t *data = begin_column(out, column);
+    struct tp_planes planes = {0};
+    unsigned shift = 0, low = 0;
+    uint32_t any;
+
+    if (!look.differ) {
+        tp_wire_put_varint(out, look.least);
+        end_column(out, data, TP_ENCODING_CONST);
+        return planes;
+    }
+    if (values->size > 1)
+        shift = (unsigned)__builtin_ctzll(look.differ); /* that of the differences, too */
     tp_wire_put_u8(out, (uint8_t)shift);
-    tp_wire_put_varint(out, least);
-    tp_wire_put_u8(out, (uint8_t)low);
-    put_low_bits(out, scratch, count, low);
-    struct tp_planes planes = put_planes(out, scratch, count, low, width_of(any >> low));
+    tp_wire_put_varint(out, values->size > 1 ? look.least : 0);
+    if (values->size == 1) {
+        tp_wire_put_u8(out, 0);
+        planes = put_bytes(out, values->values, values->count);
+    } else if (take(scratch, values, look.least, shift, &any)) {
+        low = is_noise ? choose_low_bits(scratch, values->count) : 0;
+        tp_wire_put_u8(out, (uint8_t)low);
+        put_low_bits(out, scratch, values->count, low);
+        planes = put_small(out, scratch, values->count, low, width_of(any >> low));
+    } else {
+        uint64_t all = look_at_wide(values->values, values->count).any;
+        tp_wire_put_u8(out, 0);
+        planes = put_planes(out, values->values, values->count, 0, width_of(all));
+    }
     end_column(out, data, TP_ENCODING_PACKED);
     return planes;
+}
+
+struct tp_planes tp_column_put_small(struct tp_wire_out *out, uint8_t column,
+                                     const struct tp_packed_values *values, uint32_t *scratch)
+{
+    struct look look = look_at(values);
+    uint8_t *data = begin_column(out, column);
+    struct tp_planes planes = {0};
+    uint32_t any;
+
+    if (!look.differ) {
+        tp_wire_put_varint(out, look.any);
+        end_column(out, data, TP_ENCODING_CONST);
+        return planes;
+    }
+    unsigned shift = (unsigned)__builtin_ctzll(look.any);
+    take(scratch, values, 0, shift, &any);
+    tp_wire_put_u8(out, (uint8_t)shift);
+    planes = put_small(out, scratch, values->count, 0, width_of(any));
+    end_column(out, data, TP_ENCODING_PLANES);
+    return planes;
+}
+
+static void put_series_runs(struct tp_wire_out *out, const struct tp_series *series, uint32_t count)
+{
+    uint32_t from = 0, i = 0;
+    uint64_t now = 0;
+
+    for (; i < series->changes; from = series->at[i], now = series->values[i], i++)
+        if (series->at[i] > from) {
+            tp_wire_put_varint(out, now);
+            tp_wire_put_varint(out, series->at[i] - from);
+        }
+    tp_wire_put_varint(out, now);
+    tp_wire_put_varint(out, count - from);
+}
+
+struct tp_planes tp_column_put_series(struct tp_wire_out *out, const struct tp_field_info *field,
+                                      const struct tp_series *series, uint32_t count,
+                                      uint64_t *words, uint64_t *values)
+{
+    uint64_t any, differ;
+
+    tp_series_look(series, &any, &differ);
+    if (!differ || series->changes > count / RUN_LEAST) {
+        struct tp_field_info alone = *field; /* without the others of its word */
+        alone.shift = 0;
+        tp_series_expand(series, differ ? count : 0, words);
+        return tp_column_put(out, &alone, words, count, any, differ, values);
+    }
+    uint8_t *data = begin_column(out, field->column);
+    put_series_runs(out, series, count);
+    end_column(out, data, TP_ENCODING_RUNS);
+    return (struct tp_planes){0};
+}
+
+void tp_column_put_kinds(struct tp_wire_out *out, const struct tp_field_info *field,
+                         const uint8_t *kinds, uint32_t count)
+{
+    uint8_t *data = begin_column(out, field->column);
+    uint32_t runs = 1;
+
+    for (uint32_t i = 1; i < count; i++)
+        runs += kinds[i] != kinds[i - 1];
+    if (runs == 1) {
+        tp_wire_put_varint(out, kinds[0]);
+        end_column(out, data, TP_ENCODING_CONST);
+    } else if (runs > count / 4) {
+        put_bytes(out, kinds, count);
+        end_column(out, data, TP_ENCODING_RAW);
+    } else {
+        for (uint32_t i = 0, start = 0; i < count; start = i) {
+            while (i < count && kinds[i] == kinds[start])
+                i++;
+            tp_wire_put_varint(out, kinds[start]);
+            tp_wire_put_varint(out, i - start);
+        }
+        end_column(out, data, TP_ENCODING_RUNS);
+    }
 }

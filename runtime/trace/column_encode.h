@@ -5,6 +5,7 @@
 /* One column as bytes. Private to trace/. */
 
 #include "event/event.h"
+#include "trace/series.h"
 #include "trace/wire.h"
 
 /* The planes at a column's end, the last of them up to its last byte. */
@@ -26,17 +27,38 @@ struct tp_planes tp_column_put(struct tp_wire_out *out, const struct tp_field_in
                                const uint64_t *words, uint32_t count, uint64_t any, uint64_t differ,
                                uint64_t *values);
 
+/* Values of a column, of 1, 2, 4 or 8 bytes each. */
+struct tp_packed_values {
+    void *values;
+    uint32_t count;
+    uint8_t size;
+};
+
 /**
  * tp_column_put_packed - a column of the section of allocations
- * @values:   @count of them, at least 1
+ * @values:   at least 1; those of 8 bytes may be lost
  * @is_noise: their low bits are random, and so are put side by side as they are
- * @scratch:  room for @count values
+ * @scratch:  room for as many values
  *
  * Return: as tp_column_put.
  */
 struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
-                                      const uint64_t *values, uint32_t count, bool is_noise,
-                                      uint64_t *scratch);
+                                      const struct tp_packed_values *values, bool is_noise,
+                                      uint32_t *scratch);
+
+/** tp_column_put_small - a column of planes of values of at most 4 bytes, not all of them 0 */
+struct tp_planes tp_column_put_small(struct tp_wire_out *out, uint8_t column,
+                                     const struct tp_packed_values *values, uint32_t *scratch);
+
+/** tp_column_put_series - a column of @count values, not all of them 0; @words, @values: room for
+ * them */
+struct tp_planes tp_column_put_series(struct tp_wire_out *out, const struct tp_field_info *field,
+                                      const struct tp_series *series, uint32_t count,
+                                      uint64_t *words, uint64_t *values);
+
+/** tp_column_put_kinds - the column of kinds of at least one record */
+void tp_column_put_kinds(struct tp_wire_out *out, const struct tp_field_info *field,
+                         const uint8_t *kinds, uint32_t count);
 
 /** tp_column_worst - the most bytes that tp_column_put needs for a value of the field; beside it 64
  * for the column */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "records.h"
@@ -24,6 +25,7 @@
 #define DEPTH_MAX 7
 #define PAIRS 300000
 #define LIVE 4096
+#define FIRST_TICKS UINT64_C(1000000000000)
 
 /* One operator of the step as it always is. */
 struct op {
@@ -103,7 +105,7 @@ static double jitter(struct random *random, double ns)
 static void put(struct stream *stream, unsigned kind, const struct op *op)
 {
     uint64_t *slot = stream->slots + (size_t)stream->used * TP_SLOT_WORDS;
-    uint64_t ticks = 1000000000000 + (uint64_t)(stream->ns * 2.5);
+    uint64_t ticks = FIRST_TICKS + (uint64_t)(stream->ns * 2.5);
 
     slot[0] = (uint64_t)kind << 56 | ticks;
     slot[1] = stream->calls << 32;
@@ -215,20 +217,6 @@ static double now_ns(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static uint32_t whole_records(const struct stream *stream, uint32_t from, uint32_t room)
-{
-    uint32_t count = 0;
-
-    while (from + count < stream->used) {
-        unsigned step =
-            tp_kind_slots(tp_slot_kind(stream->slots + (size_t)(from + count) * TP_SLOT_WORDS));
-        if (count + step > room)
-            break;
-        count += step;
-    }
-    return count;
-}
-
 struct result {
     double encode_ns, decode_ns, bytes, plain_bytes;
 };
@@ -236,21 +224,26 @@ struct result {
 static int run(const struct stream *stream, uint32_t room, struct tp_block_encoder *encoder,
                struct tp_block_decoder *decoder, struct result *result)
 {
+    struct tp_block_source source = {.near_ticks = FIRST_TICKS};
+
     for (uint32_t at = 0, count; at < stream->used; at += count) {
         const uint64_t *slots = stream->slots + (size_t)at * TP_SLOT_WORDS;
-        const void *bytes;
-        size_t size;
+        struct tp_block_made made;
         struct tp_block block;
-        count = whole_records(stream, at, room);
+        source.first_slot = at;
+        source.slots = slots;
+        source.slot_count = stream->used - at < room ? stream->used - at : room;
         double start = now_ns();
-        if (tp_block_encode(encoder, 0, 1, at, slots, count, NULL, 0, slots[0], 0, &bytes, &size))
+        if (tp_block_encode(encoder, &source, &made))
             return 1;
         double middle = now_ns();
-        if (tp_block_decode(decoder, bytes, size, 0, &block, NULL))
+        if (tp_block_decode(decoder, made.bytes, made.size, 0, &block, NULL))
             return 1;
+        count = made.slots;
+        memcpy(source.before, made.last, sizeof(source.before));
         result->decode_ns += now_ns() - middle;
         result->encode_ns += middle - start;
-        result->bytes += (double)size;
+        result->bytes += (double)made.size;
         result->plain_bytes += block.header.payload_bytes;
     }
     return 0;

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "event/brief.h"
 #include "ring/ring.h"
 #include "trace/file.h"
 
 struct range {
     uint32_t track;
     uint64_t first, behind;
+    uint64_t last[TP_SLOT_WORDS]; /* of its last record; zeros for none */
 };
 
 struct lister {
@@ -67,15 +69,21 @@ static void print_record(const char *what, const uint64_t *record, uint64_t tick
     printf("\n");
 }
 
-static void print_records(const char *what, const uint64_t *slots, uint32_t count,
-                          uint64_t near_ticks)
+/* Returns the last one. */
+static const uint64_t *print_records(const char *what, const uint64_t *slots, uint32_t count,
+                                     uint64_t near_ticks)
 {
+    static const uint64_t none[TP_SLOT_WORDS];
+    const uint64_t *last = none;
+
     for (uint32_t at = 0; at < count;
          at += tp_kind_slots(tp_slot_kind(slots + (size_t)at * TP_SLOT_WORDS))) {
         const uint64_t *record = slots + (size_t)at * TP_SLOT_WORDS;
         near_ticks = tp_ticks_unwrap(tp_slot_ticks(record), near_ticks);
         print_record(what, record, near_ticks);
+        last = record;
     }
+    return last;
 }
 
 static void print_block(struct lister *lister, const uint8_t *bytes, uint64_t size, uint64_t at,
@@ -96,11 +104,15 @@ static void print_block(struct lister *lister, const uint8_t *bytes, uint64_t si
            header->last_ticks, header->lost, header->flags & TP_BLOCK_RECOVERED, block.record_count,
            block.unknown_records);
     print_records("open", block.open, block.open_slots, header->first_ticks);
-    print_records("record", block.slots, block.slot_count, header->first_ticks);
+    const uint64_t *last =
+        print_records("record", block.slots, block.slot_count, header->first_ticks);
     lister->covered =
         realloc(lister->covered, (lister->covered_count + 1) * sizeof(*lister->covered));
-    lister->covered[lister->covered_count++] =
-        (struct range){header->track, header->first_slot, header->first_slot + header->slots};
+    struct range *range = &lister->covered[lister->covered_count++];
+    *range = (struct range){.track = header->track,
+                            .first = header->first_slot,
+                            .behind = header->first_slot + header->slots};
+    memcpy(range->last, last, sizeof(range->last));
     lister->last_ticks[header->track % 256] = header->last_ticks;
 }
 
@@ -159,12 +171,17 @@ static void print_names(struct lister *lister, const char *path, const char *nam
     free(bytes);
 }
 
-/* The slot behind the block that has slot @number, or @number. */
-static uint64_t pass_covered(const struct lister *lister, uint32_t track, uint64_t number)
+/* The slot behind the block that has slot @number, or @number. @before: the block's last record,
+ * also where it ends at that slot. */
+static uint64_t pass_covered(const struct lister *lister, uint32_t track, uint64_t number,
+                             uint64_t before[TP_SLOT_WORDS])
 {
     for (size_t i = 0; i < lister->covered_count; i++) {
         const struct range *range = &lister->covered[i];
-        if (range->track == track && range->first <= number && number < range->behind) {
+        if (range->track != track || range->first > number || number > range->behind)
+            continue;
+        memcpy(before, range->last, sizeof(range->last));
+        if (number < range->behind) {
             number = range->behind;
             i = (size_t)-1;
         }
@@ -174,7 +191,8 @@ static uint64_t pass_covered(const struct lister *lister, uint32_t track, uint64
 
 static void print_ring(struct lister *lister, const char *path, const char *name)
 {
-    uint64_t size, record[16], ticks;
+    static uint64_t slots[TP_RING_SLOTS_MAX * TP_SLOT_WORDS];
+    uint64_t size, ticks, before[TP_SLOT_WORDS] = {0}, whole[2 * TP_SLOT_WORDS];
     uint64_t *bytes = read_file(path, &size);
     struct tp_ring_view ring;
     struct tp_diag diag = {0};
@@ -187,17 +205,29 @@ static void print_ring(struct lister *lister, const char *path, const char *name
     printf("ring %s track %u tid %u slots %" PRIu64 "..%" PRIu64 " dropped %" PRIu64 "\n", name,
            ring.track, ring.tid, ring.tail, ring.head, ring.dropped);
     ticks = lister->last_ticks[ring.track % 256];
-    for (uint64_t number = pass_covered(lister, ring.track, ring.tail); number < ring.head;) {
-        unsigned kind = tp_slot_kind(tp_ring_view_slot(&ring, number)), count = tp_kind_slots(kind);
+    for (uint64_t number = ring.tail; number < ring.head; number++)
+        memcpy(slots + (number - ring.tail) * TP_SLOT_WORDS, tp_ring_view_slot(&ring, number),
+               TP_SLOT_BYTES);
+    for (uint64_t number = ring.tail; number < ring.head;) {
+        number = pass_covered(lister, ring.track, number, before);
+        if (number >= ring.head)
+            break;
+        const uint64_t *record = slots + (number - ring.tail) * TP_SLOT_WORDS;
+        unsigned kind = tp_slot_kind(record), count = tp_kind_slots(kind);
         if (!count || count > ring.head - number) {
             printf("damaged slot %" PRIu64 "\n", number);
             break;
         }
-        for (unsigned i = 0; i < count; i++)
-            memcpy(record + i * TP_SLOT_WORDS, tp_ring_view_slot(&ring, number + i), TP_SLOT_BYTES);
+        if (tp_is_brief(kind)) {
+            if (!before[0])
+                tp_brief_before(record, ring.head - number, before);
+            tp_brief_expand(record, before, whole);
+            record = whole;
+        }
         ticks = tp_ticks_unwrap(tp_slot_ticks(record), ticks);
         print_record("record", record, ticks);
-        number = pass_covered(lister, ring.track, number + count);
+        memcpy(before, record, sizeof(before));
+        number += count;
     }
     free(bytes);
 }

@@ -28,6 +28,7 @@ static const uint8_t uuid[16] = {0x74, 0x70, 0x61, 0x67, 0x65, 0x6e, 0x74, 0,
 struct track {
     uint32_t id;
     uint64_t next_slot, ticks;
+    uint64_t before[TP_SLOT_WORDS]; /* the last record's first slot */
 };
 
 struct maker {
@@ -165,35 +166,52 @@ static void set_times(struct maker *maker, struct track *track, uint64_t *slots,
     }
 }
 
-enum { OF_ALLOCATIONS = RECORDS_STYLE_END, OF_WILD_ALLOCATIONS };
+enum { OF_ALLOCATIONS = RECORDS_STYLE_END, OF_WILD_ALLOCATIONS, OF_BRIEF_ALLOCATIONS };
+
+static uint32_t mix_block(struct maker *maker, unsigned style)
+{
+    struct random *random = &maker->random;
+
+    if (style >= RECORDS_STYLE_END)
+        return records_heap(random, maker->last, maker->slots_max,
+                            style == OF_WILD_ALLOCATIONS ? 30 : 0);
+    return records_mix(random, maker->last, maker->slots_max, records_kinds(TP_ROLE_NONE), style);
+}
 
 static void add_block(struct maker *maker, struct track *track, unsigned style, unsigned flags)
 {
     static uint64_t open[64 * TP_SLOT_WORDS];
-    const void *bytes;
-    size_t size;
     struct tp_block_header header;
+    struct tp_block_made made;
     uint32_t open_count = records_mix(&maker->random, open, 12, records_kinds(TP_ROLE_BEGIN),
                                       style % RECORDS_STYLE_END);
 
-    maker->last_count = style < RECORDS_STYLE_END
-                            ? records_mix(&maker->random, maker->last, maker->slots_max,
-                                          records_kinds(TP_ROLE_NONE), style)
-                            : records_heap(&maker->random, maker->last, maker->slots_max,
-                                           style == OF_ALLOCATIONS ? 0 : 30);
+    maker->last_count = mix_block(maker, style);
     set_times(maker, track, open, open_count);
     set_times(maker, track, maker->last, maker->last_count);
-    if (tp_block_encode(maker->encoder, track->id, tp_wire_load_u32(uuid), track->next_slot,
-                        maker->last, maker->last_count, open, open_count, track->ticks, flags,
-                        &bytes, &size) ||
-        tp_block_header_read(&header, bytes, size, maker->at, NULL))
+    if (style >= OF_BRIEF_ALLOCATIONS)
+        maker->last_count = records_shorten(&maker->random, maker->last, maker->last_count,
+                                            style == OF_BRIEF_ALLOCATIONS ? 6 : 2);
+    struct tp_block_source source = {.track = track->id,
+                                     .uuid_low = tp_wire_load_u32(uuid),
+                                     .first_slot = track->next_slot,
+                                     .slots = maker->last,
+                                     .slot_count = maker->last_count,
+                                     .open = open,
+                                     .open_slots = open_count,
+                                     .near_ticks = track->ticks,
+                                     .flags = flags};
+    memcpy(source.before, track->before, sizeof(source.before));
+    if (tp_block_encode(maker->encoder, &source, &made) ||
+        tp_block_header_read(&header, made.bytes, made.size, maker->at, NULL))
         exit(1);
     maker->entries[maker->entry_count++] = (struct tp_index_entry){
         maker->at,    header.first_slot, header.first_ticks, header.last_ticks,
         header.track, header.slots,      header.lost,        0};
-    put(maker->segment, bytes, size);
-    maker->at += size;
+    put(maker->segment, made.bytes, made.size);
+    maker->at += made.size;
     track->next_slot += maker->last_count;
+    memcpy(track->before, made.last, sizeof(track->before));
 }
 
 static void write_segments(struct maker *maker)
@@ -203,6 +221,8 @@ static void write_segments(struct maker *maker)
         add_block(maker, &maker->tracks[style % 2], style, 0);
     add_block(maker, &maker->tracks[0], OF_ALLOCATIONS, 0);
     add_block(maker, &maker->tracks[1], OF_WILD_ALLOCATIONS, 0);
+    add_block(maker, &maker->tracks[1], OF_BRIEF_ALLOCATIONS, 0);
+    add_block(maker, &maker->tracks[1], OF_BRIEF_ALLOCATIONS + 1, 0);
     end_segment(maker, true);
     begin_segment(maker, 2);
     add_block(maker, &maker->tracks[1], RECORDS_SMALL, TP_BLOCK_RECOVERED);
@@ -227,18 +247,44 @@ static void write_ring(const struct maker *maker, uint32_t number, const uint64_
     close_file(file);
 }
 
+/* Allocations, most of them brief, then records of all kinds. */
+static uint32_t mix_ring(struct maker *maker, struct track *track, uint64_t *slots)
+{
+    struct random *random = &maker->random;
+    uint32_t count = records_heap(random, slots, 60, 0);
+
+    count += records_mix(random, slots + (size_t)count * TP_SLOT_WORDS, 60,
+                         records_kinds(TP_ROLE_NONE) | RECORDS_BRIEF, RECORDS_WILD);
+    set_times(maker, track, slots, count);
+    return records_shorten(random, slots, count, 1 + (unsigned)random_below(random, 8));
+}
+
+/* No block tells what was before its first record. */
+static void write_ring_behind_gap(struct maker *maker, struct tp_ring_header header)
+{
+    static uint64_t fresh[RING_SLOTS * TP_SLOT_WORDS], slots[RING_SLOTS * TP_SLOT_WORDS];
+    uint32_t count = mix_ring(maker, &maker->tracks[1], fresh);
+
+    tp_ring_header_init(&header, uuid, 4711, 3, RING_SLOTS);
+    header.first += 7;
+    for (uint32_t i = 0; i < count; i++)
+        memcpy(slots + (header.first + i) % RING_SLOTS * TP_SLOT_WORDS, fresh + i * TP_SLOT_WORDS,
+               TP_SLOT_BYTES);
+    atomic_store(&header.head, header.first + count);
+    atomic_store(&header.tail, header.first);
+    write_ring(maker, 3, slots, &header);
+}
+
 /* What the drain had written but not yet taken off, and what it had not written. */
 static void write_rings(struct maker *maker)
 {
     static uint64_t fresh[RING_SLOTS * TP_SLOT_WORDS], slots[RING_SLOTS * TP_SLOT_WORDS];
     struct track *track = &maker->tracks[0];
-    uint32_t count =
-        records_mix(&maker->random, fresh, 100, records_kinds(TP_ROLE_NONE), RECORDS_WILD);
     struct tp_ring_header header = {0};
 
     tp_ring_header_init(&header, uuid, 4711, 0, RING_SLOTS);
     write_ring(maker, 2, slots, &header);
-    set_times(maker, track, fresh, count);
+    uint32_t count = mix_ring(maker, track, fresh);
     uint32_t overlap = maker->last_count < 120 ? maker->last_count : 0;
     header.track = track->id;
     header.tid = 4711;
@@ -259,6 +305,7 @@ static void write_rings(struct maker *maker)
     atomic_store(&header.head, header.first);
     atomic_store(&header.tail, header.first);
     write_ring(maker, 1, slots, &header);
+    write_ring_behind_gap(maker, header);
 }
 
 static void make_dir(const char *path)
@@ -302,8 +349,9 @@ static int write_smallest(const char *path)
         UINT64_C(3) << 32,           96, 32,
     };
     struct maker maker = {.encoder = make_encoder(64)};
-    const void *bytes;
-    size_t size;
+    struct tp_block_source source = {
+        .uuid_low = tp_wire_load_u32(uuid), .slots = slots, .slot_count = 2, .near_ticks = 1000000};
+    struct tp_block_made made;
     uint8_t header[TP_FILE_HEADER_BYTES];
 
     maker.segment = fopen(path, "wb");
@@ -311,10 +359,9 @@ static int write_smallest(const char *path)
         die(path);
     tp_file_header_write(header, TP_FILE_MAGIC, uuid, 1);
     put(maker.segment, header, sizeof(header));
-    if (tp_block_encode(maker.encoder, 0, tp_wire_load_u32(uuid), 0, slots, 2, NULL, 0, 1000000, 0,
-                        &bytes, &size))
+    if (tp_block_encode(maker.encoder, &source, &made))
         return 1;
-    put(maker.segment, bytes, size);
+    put(maker.segment, made.bytes, made.size);
     close_file(maker.segment);
     return 0;
 }
@@ -334,8 +381,8 @@ int main(int argc, char **argv)
     if (maker.slots_max < 4 || maker.slots_max > SLOTS_MAX)
         return 2;
     maker.encoder = make_encoder(SLOTS_MAX);
-    maker.tracks[0] = (struct track){0, 0, 1000000};
-    maker.tracks[1] = (struct track){1, 0, (UINT64_C(1) << 56) - 20000};
+    maker.tracks[0] = (struct track){.id = 0, .ticks = 1000000};
+    maker.tracks[1] = (struct track){.id = 1, .ticks = (UINT64_C(1) << 56) - 20000};
     make_dirs(&maker, argv[1]);
     write_meta(&maker);
     write_names(&maker);

@@ -12,12 +12,13 @@ decompress = ctypes.CDLL("libzstd.so.1").ZSTD_decompress
 decompress.restype, decompress.argtypes = SIZE, [POINTER, SIZE, POINTER, SIZE]
 xxh3_with_seed = ctypes.CDLL("libxxhash.so.0").XXH3_64bits_withSeed
 xxh3_with_seed.restype, xxh3_with_seed.argtypes = U64, [POINTER, SIZE, U64]
-MASK64 = 2**64 - 1
+MASK56, MASK64 = 2**56 - 1, 2**64 - 1
 Kind = collections.namedtuple("Kind", "id name slots role columns")
 Column = collections.namedtuple("Column", "id name word shift bits")
 Block = collections.namedtuple("Block", """header_size type flags stored size slots track first_slot
                                first_ticks last_ticks lost uuid_low checksum""")
 Record = collections.namedtuple("Record", "kind ticks values")
+BRIEF = (32, 33)
 
 class Damage(Exception):
     pass
@@ -126,7 +127,7 @@ class Heap:
             data = Bytes(payload.take(size))
             if ident in self.columns or not count:
                 raise Damage("column twice or empty")
-            if ident in range(1, 12):
+            if ident in range(1, 13):
                 self.columns[ident] = column_values(encoding, data, count)[::-1]
 
     def get(self, ident):
@@ -180,15 +181,20 @@ class Heap:
         self.freed.append((address, size))
         return {"address": address, "bytes": size}
 
-def restore_allocations(rows, heap):
-    """Puts back what was taken off the rows."""
-    ticks = calls = allocated = freed = 0
+def restore_allocations(rows, heap, has_brief):
+    """Puts back what was taken off the rows. Returns how many were brief."""
+    ticks = calls = allocated = freed = briefs = 0
+    brief = heap.get(12) if has_brief else 0
     for row in rows:
         if row["kind"] in (30, 31):
             is_alloc = row["kind"] == 30
             if row["address"] or is_alloc and (row["bytes"] or row["slack"]):
                 raise Damage("address or size twice")
-            ticks += heap.get(1 if is_alloc else 2)
+            if brief:
+                brief, briefs, row["flags"] = brief - 1, briefs + 1, row["flags"] | 4
+            else:
+                ticks += heap.get(1 if is_alloc else 2)
+                brief = heap.get(12) if has_brief else 0
             found = heap.alloc() if is_alloc else heap.free()
             calls, allocated = calls + is_alloc, allocated + is_alloc * found["bytes"]
             freed += (not is_alloc) * found["bytes"]
@@ -197,16 +203,19 @@ def restore_allocations(rows, heap):
         row["alloc_calls"] = row["alloc_calls"] + calls & 2**32 - 1
         row["allocated_bytes"] = row["allocated_bytes"] + allocated & MASK64
         row["freed_bytes"] = row["freed_bytes"] + freed & MASK64
-    if any(heap.columns.values()):
+    if brief or any(heap.columns.values()):
         raise Damage("allocations left over")
+    return briefs
 
-def read_section(payload, kinds, ticks, with_allocations=False):
+def read_section(payload, kinds, ticks, with_allocations=False, has_brief=False):
     """The records of known kinds, how many others, and the slots of the known ones."""
     count, groups = payload.varint(), payload.varint()
     number, group_count, columns = read_group(payload)
     if number or group_count != count:
         raise Damage("first group")
-    rows, further = group_values(kinds[0], columns, count), {}
+    rows, further, briefs = group_values(kinds[0], columns, count), {}, 0
+    if any(row["kind"] in BRIEF for row in rows):
+        raise Damage("kind of rings")
     for _ in range(groups - 1):
         number, group_count, columns = read_group(payload)
         if number in further or not number:
@@ -220,13 +229,13 @@ def read_section(payload, kinds, ticks, with_allocations=False):
         for row, more in zip(mine, group_values(kinds[number], columns, len(mine))):
             row.update(more)
     if with_allocations:
-        restore_allocations(rows, Heap(payload))
+        briefs = restore_allocations(rows, Heap(payload), has_brief)
     records = []
     for row in rows:
         kind, ticks = kinds.get(row.pop("kind") or None), unwrap(row.pop("ticks"), ticks)
         if kind:
             records.append(Record(kind, ticks, row))
-    return records, count - len(records), sum(record.kind.slots for record in records)
+    return records, count - len(records), sum(record.kind.slots for record in records) - briefs
 
 def read_block_header(data, at):
     """A block's header if there is a good one."""
@@ -241,16 +250,19 @@ def end_of(at, block):
 
 def read_block(data, at, block, kinds):
     stored = data[at + block.header_size:end_of(at, block)]
-    if xxh3(stored) & 0xffffffff != block.checksum or block.flags > 7:
+    if xxh3(stored) & 0xffffffff != block.checksum or block.flags > 15:
         raise Damage("block at byte %d: checksum or flags" % at)
     if block.flags & 1:
         room = ctypes.create_string_buffer(max(block.size, 1))
         if decompress(room, block.size, stored, len(stored)) != block.size:
             raise Damage("block at byte %d: zstd" % at)
         stored = room.raw[:block.size]
+    if block.flags & 12 == 8:
+        raise Damage("block at byte %d: no section of allocations" % at)
     payload = Bytes(stored)
     open_records, open_unknown, _ = read_section(payload, kinds, block.first_ticks)
-    records, unknown, slots = read_section(payload, kinds, block.first_ticks, block.flags & 4)
+    records, unknown, slots = read_section(payload, kinds, block.first_ticks, block.flags & 4,
+                                           block.flags & 8)
     fits = slots + unknown <= block.slots if unknown else slots == block.slots
     if payload.at != len(stored) or not fits:
         raise Damage("block at byte %d: slots" % at)
@@ -324,24 +336,60 @@ class Ring:
     def slot(self, number):
         return struct.unpack_from("<4Q", self.data, 4096 + 32 * (number % self.count))
 
+    def before(self, kinds, number):
+        """What was before the records from number on, as far as they tell."""
+        calls = allocated = freed = 0
+        for number in range(number, self.head):
+            word, kind = self.slot(number)[0], kinds.get(self.slot(number)[0] >> 56)
+            if not kind or not kind.id or number + kind.slots > self.head:
+                break
+            if kind.id not in BRIEF:
+                is_alloc = kind.id == 30
+                allocated += self.slot(number + 1)[1] if is_alloc else 0
+                ticks, word1, word2, word3 = self.slot(number)
+                return (ticks & MASK56, (word1 >> 32) - calls - is_alloc & 2**32 - 1,
+                        word2 - allocated & MASK64, word3 - freed & MASK64)
+            calls, allocated, freed = (calls + (kind.id == 32),
+                                       allocated + (kind.id == 32) * (word & MASK56),
+                                       freed + (kind.id == 33) * (word & MASK56))
+        return 0, 0, 0, 0
+
     def records(self, kinds, covered, ticks):
-        number = behind(covered, self.tail)
+        """covered: of each block the first slot, the one behind, and the last record's counters."""
+        number, last = self.tail, None
         while number < self.head:
+            number, last = behind(covered, number, last)
+            if number >= self.head:
+                break
             kind = kinds.get(self.slot(number)[0] >> 56)
             if not kind or not kind.id or number + kind.slots > self.head:
                 raise Damage("damaged slot %d" % number)
             words = [word for i in range(kind.slots) for word in self.slot(number + i)]
+            number += kind.slots
+            if kind.id in BRIEF:
+                words = expand(words, last or self.before(kinds, number - 1))
+                kind = kinds[words[0] >> 56]
+            last = words[0] & MASK56, words[1] >> 32, words[2], words[3]
             values = {column.name: words[column.word] >> column.shift & (1 << column.bits) - 1
                       for column in kinds[0].columns + kind.columns}
             ticks, _ = unwrap(values.pop("ticks"), ticks), values.pop("kind")
             yield Record(kind, ticks, values)
-            number = behind(covered, number + kind.slots)
 
-def behind(covered, number):
-    """The first slot from number on that no block covers."""
-    for start, end in sorted(covered):
-        number = end if start <= number < end else number
-    return number
+def expand(brief, before):
+    """The words of the record that a brief one stands for."""
+    ticks, calls, allocated, freed = before
+    size, flags, slack = brief[0] & MASK56, brief[3] >> 48 & 255 | 4, brief[3] & 2**48 - 1
+    if brief[0] >> 56 == 32:
+        return [30 << 56 | ticks, (calls + 1 << 32 | brief[1] & 2**32 - 1) & MASK64,
+                allocated + size & MASK64, freed, brief[2], size, flags << 48 | slack, 0]
+    return [31 << 56 | ticks, calls << 32, allocated, freed + size & MASK64, brief[2], flags, 0, 0]
+
+def behind(covered, number, last):
+    """The first slot from number on that no block covers; the counters before it."""
+    for start, end, block_last in sorted(covered, key=lambda block: block[:2]):
+        if start <= number <= end:
+            number, last = end, block_last
+    return number, last
 
 class Process:
     """One process's directory. What cannot be read is in .damage, a list of texts."""
@@ -367,12 +415,17 @@ class Process:
                 if not isinstance(block, Block):
                     raise Damage("%s at byte %d" % (block or "damaged", at))
                 if block.type == 1:
-                    yield (at, block) + read_block(data, at, block, self.kinds)
-                    slots = block.first_slot, block.first_slot + block.slots
-                    self.covered[block.track].append(slots)
-                    self.last_ticks[block.track] = block.last_ticks
+                    found = read_block(data, at, block, self.kinds)
+                    yield (at, block) + found
+                    self.note(block, found[1])
             except Damage as damage:
                 self.damage.append("%s: %s" % (path.name, damage))
+
+    def note(self, block, records):
+        last = records and (records[-1].ticks & MASK56,) + tuple(
+            records[-1].values[name] for name in ("alloc_calls", "allocated_bytes", "freed_bytes"))
+        self.covered[block.track].append((block.first_slot, block.first_slot + block.slots, last))
+        self.last_ticks[block.track] = block.last_ticks
 
     def ring(self, path):
         ring = Ring(path.read_bytes())

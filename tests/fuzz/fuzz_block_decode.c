@@ -2,7 +2,7 @@
  *
  * The block decoder. The first byte says what the rest is: a block with its own header (0), a
  * payload stored plainly (1) or compressed here (2), the last two with three bytes before it for
- * the number of slots. From 3 on the block has a section of allocations.
+ * the number of slots. From 3 on the block has a section of allocations, from 6 on brief records.
  */
 #include "fuzz_trace.h"
 
@@ -55,13 +55,15 @@ static void decode(const uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const unsigned flags[3] = {0, TP_BLOCK_ALLOCATIONS,
+                                      TP_BLOCK_ALLOCATIONS | TP_BLOCK_BRIEF};
     static uint8_t bytes[1 << 20];
 
     if (size < 4 || size > sizeof(bytes) / 2)
         return 0;
     if (data[0] % 3) {
         size = as_block(bytes, sizeof(bytes), data + 1, size - 1, data[0] % 3 == 2,
-                        data[0] / 3 % 2 ? TP_BLOCK_ALLOCATIONS : 0);
+                        flags[data[0] / 3 % 3]);
     } else {
         size--;
         memcpy(bytes, data + 1, size);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "event/brief.h"
+#include "ring/ring.h"
 #include "trace/block_header.h"
 #include "trace/file.h"
 #include "trace/wire.h"
@@ -47,23 +49,54 @@ static struct tp_block_encoder *get_encoder(void)
     return encoder;
 }
 
-void fuzz_check_round_trip(const struct tp_block *block)
+/* Encodes, decodes, and finds @slots as the records and what was open. */
+static void check(const struct tp_block_source *source, const uint64_t *slots, uint32_t slot_count)
 {
     static struct tp_block_decoder *decoder;
-    struct tp_block again;
-    const void *bytes;
-    size_t size;
+    struct tp_block_made made;
+    struct tp_block block;
 
     if (!decoder)
         decoder = tp_block_decoder_create();
-    if (block->slot_count > TP_BLOCK_SLOTS_MAX)
-        return;
-    FUZZ_CHECK(!tp_block_encode(get_encoder(), 1, 2, 3, block->slots, block->slot_count,
-                                block->open, block->open_slots, block->header.first_ticks, 0,
-                                &bytes, &size));
-    FUZZ_CHECK(!tp_block_decode(decoder, bytes, size, 0, &again, NULL));
-    FUZZ_CHECK(again.slot_count == block->slot_count && again.open_slots == block->open_slots);
-    FUZZ_CHECK(!memcmp(again.slots, block->slots, (size_t)block->slot_count * TP_SLOT_BYTES));
-    if (block->open_slots)
-        FUZZ_CHECK(!memcmp(again.open, block->open, (size_t)block->open_slots * TP_SLOT_BYTES));
+    FUZZ_CHECK(!tp_block_encode(get_encoder(), source, &made));
+    FUZZ_CHECK(made.slots == source->slot_count);
+    FUZZ_CHECK(!tp_block_decode(decoder, made.bytes, made.size, 0, &block, NULL));
+    FUZZ_CHECK(block.slot_count == slot_count && block.open_slots == source->open_slots);
+    FUZZ_CHECK(!memcmp(block.slots, slots, (size_t)slot_count * TP_SLOT_BYTES));
+    if (block.open_slots)
+        FUZZ_CHECK(!memcmp(block.open, source->open, (size_t)block.open_slots * TP_SLOT_BYTES));
+}
+
+void fuzz_check_round_trip(const struct tp_block *block)
+{
+    struct tp_block_source source = {.slots = block->slots,
+                                     .slot_count = block->slot_count,
+                                     .open = block->open,
+                                     .open_slots = block->open_slots,
+                                     .near_ticks = block->header.first_ticks};
+
+    if (block->slot_count <= TP_BLOCK_SLOTS_MAX)
+        check(&source, block->slots, block->slot_count);
+}
+
+void fuzz_check_ring_records(const uint64_t *slots, uint32_t slot_count)
+{
+    static uint64_t whole[TP_BRIEF_WHOLE_SLOTS * TP_RING_SLOTS_MIN * TP_SLOT_WORDS];
+    struct tp_block_source source = {.slots = slots, .slot_count = slot_count};
+    const uint64_t *before = source.before;
+    uint32_t used = 0;
+
+    tp_brief_before(slots, slot_count, source.before);
+    for (uint32_t at = 0, step; at < slot_count; at += step) {
+        const uint64_t *record = slots + (size_t)at * TP_SLOT_WORDS;
+        uint64_t *to = whole + (size_t)used * TP_SLOT_WORDS;
+        step = tp_kind_slots(tp_slot_kind(record));
+        if (tp_is_brief(tp_slot_kind(record)))
+            tp_brief_expand(record, before, to);
+        else
+            memcpy(to, record, step * TP_SLOT_BYTES);
+        used += tp_kind_slots(tp_slot_kind(to));
+        before = to;
+    }
+    check(&source, whole, used);
 }

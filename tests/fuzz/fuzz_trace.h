@@ -36,4 +36,8 @@ struct tp_block;
 /* Encodes what was decoded, and decodes that: it must be the same. @block is of another decoder. */
 void fuzz_check_round_trip(const struct tp_block *block);
 
+/* Encodes records of a small ring, brief ones too, and decodes that: they are the same, or whole.
+ * Other bits than those of fields are zero. */
+void fuzz_check_ring_records(const uint64_t *slots, uint32_t slot_count);
+
 #endif

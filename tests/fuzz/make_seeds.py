@@ -23,7 +23,7 @@ def payloads(path):
             if block.flags & 1:
                 tptrace.decompress(room, block.size, stored, len(stored))
                 stored = room.raw
-            yield data[at:at + 64 + block.stored], block.slots, stored, block.flags & 4
+            yield data[at:at + 64 + block.stored], block.slots, stored, block.flags >> 2 & 3
 
 
 def main():
@@ -32,9 +32,10 @@ def main():
     seeds = {"block_decode": [], "segment": [], "names": [], "ring_remains": []}
     for path in sorted((root / "golden/v1").glob("**/*.tpt")):
         seeds["segment"] += [b"\1" + path.read_bytes(), b"\0" + path.read_bytes()]
-        for block, slots, payload, has_allocations in payloads(path):
+        for block, slots, payload, allocations in payloads(path):
             slots = struct.pack("<I", slots)[:3]
-            plain, compressed = (b"\4", b"\5") if has_allocations else (b"\1", b"\2")
+            first = {0: 0, 1: 3, 3: 6}[allocations]
+            plain, compressed = bytes([first + 1]), bytes([first + 2])
             seeds["block_decode"] += [b"\0" + block, plain + slots + payload,
                                       compressed + slots + payload]
     names = (process / "names.tpn").read_bytes()[64:]

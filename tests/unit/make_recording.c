@@ -343,16 +343,21 @@ static void turn(struct recording_track *t)
 
 void track_flush(struct recording_track *t)
 {
-    const void *bytes;
-    size_t size;
+    struct tp_block_source source = {.track = t->track,
+                                     .uuid_low = t->recording->uuid_low,
+                                     .first_slot = t->first_slot,
+                                     .slots = t->slots,
+                                     .slot_count = t->slot_count,
+                                     .open = t->open_before,
+                                     .open_slots = t->open_before_count,
+                                     .near_ticks = t->ticks};
+    struct tp_block_made made;
 
     if (!t->slot_count)
         return;
-    int error = tp_block_encode(t->recording->encoder, t->track, t->recording->uuid_low,
-                                t->first_slot, t->slots, t->slot_count, t->open_before,
-                                t->open_before_count, t->ticks, 0, &bytes, &size);
+    int error = tp_block_encode(t->recording->encoder, &source, &made);
     MUST(!error);
-    append_block(t->recording, bytes, size);
+    append_block(t->recording, made.bytes, made.size);
     turn(t);
 }
 

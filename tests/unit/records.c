@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "event/brief.h"
+
 uint64_t random_u64(struct random *random)
 {
     uint64_t z = random->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -65,6 +67,8 @@ unsigned records_fill(struct random *random, uint64_t *slots, unsigned kind,
         uint64_t mask = field->bits < 64 ? (UINT64_C(1) << field->bits) - 1 : UINT64_MAX;
         slots[field->word] |= (draw(random, field, style, number) & mask) << field->shift;
     }
+    if (tp_is_brief(kind))
+        slots[1] |= (uint32_t)random_u64(random) >> random_below(random, 32);
     slots[0] = (uint64_t)kind << 56 | tp_slot_ticks(slots);
     return count;
 }
@@ -193,12 +197,71 @@ uint32_t records_heap(struct random *random, uint64_t *slots, uint32_t room, uns
     return used;
 }
 
+/* The record at @record, whose track had freed so many bytes before it, in short. */
+static void shorten(const uint64_t *record, uint64_t freed_before, uint64_t brief[TP_SLOT_WORDS])
+{
+    bool is_alloc = tp_slot_kind(record) == TP_EVENT_ALLOC;
+    uint64_t bytes = is_alloc ? record[5] : record[3] - freed_before;
+    uint64_t kind = is_alloc ? TP_EVENT_ALLOC_BRIEF : TP_EVENT_FREE_BRIEF;
+
+    brief[0] = kind << 56 | (bytes & TP_BRIEF_BYTES_MAX);
+    brief[1] = is_alloc ? tp_slot_argument(record) : 0;
+    brief[2] = record[4];
+    brief[3] = is_alloc ? record[6] : record[5] << TP_ALLOC_FLAGS_SHIFT;
+}
+
+uint32_t records_shorten(struct random *random, uint64_t *slots, uint32_t count,
+                         unsigned whole_one_in)
+{
+    uint64_t freed = 0;
+    uint32_t used = 0;
+
+    for (uint32_t at = 0, step; at < count; at += step) {
+        uint64_t record[16], *to = slots + (size_t)used * TP_SLOT_WORDS;
+        unsigned kind = tp_slot_kind(slots + (size_t)at * TP_SLOT_WORDS);
+        step = tp_kind_slots(kind);
+        memcpy(record, slots + (size_t)at * TP_SLOT_WORDS, step * TP_SLOT_BYTES);
+        if ((kind == TP_EVENT_ALLOC || kind == TP_EVENT_FREE) &&
+            random_below(random, whole_one_in)) {
+            shorten(record, freed, to);
+            used++;
+        } else {
+            memmove(to, record, step * TP_SLOT_BYTES);
+            used += step;
+        }
+        freed = record[3];
+    }
+    return used;
+}
+
+uint32_t records_expand(const uint64_t *slots, uint32_t count, uint64_t before[TP_SLOT_WORDS],
+                        uint64_t *whole)
+{
+    uint32_t used = 0;
+
+    for (uint32_t at = 0, step, steps_whole; at < count; at += step, used += steps_whole) {
+        const uint64_t *record = slots + (size_t)at * TP_SLOT_WORDS;
+        uint64_t *to = whole + (size_t)used * TP_SLOT_WORDS;
+        unsigned kind = tp_slot_kind(record);
+        step = steps_whole = tp_kind_slots(kind);
+        if (tp_is_brief(kind)) {
+            tp_brief_expand(record, before, to);
+            steps_whole = TP_BRIEF_WHOLE_SLOTS;
+        } else {
+            memcpy(to, record, step * TP_SLOT_BYTES);
+        }
+        memcpy(before, to, TP_SLOT_BYTES);
+    }
+    return used;
+}
+
 uint64_t records_kinds(int role)
 {
     uint64_t kinds = 0;
 
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
-        if (tp_kind_slots(kind) && (role == TP_ROLE_NONE || tp_kinds[kind].role == role))
+        if (tp_kind_slots(kind) && !tp_is_brief(kind) &&
+            (role == TP_ROLE_NONE || tp_kinds[kind].role == role))
             kinds |= UINT64_C(1) << kind;
     return kinds;
 }

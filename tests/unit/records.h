@@ -35,7 +35,7 @@ enum record_style {
 
 /**
  * records_fill - one record of @kind at @slots, as the @number-th of its kind; bits that no field
- * has are zero Return: its slots.
+ * has are zero, but a brief record's may be any. Return: its slots.
  */
 unsigned records_fill(struct random *random, uint64_t *slots, unsigned kind,
                       enum record_style style, uint64_t number);
@@ -56,8 +56,27 @@ uint32_t records_mix(struct random *random, uint64_t *slots, uint32_t room, uint
  */
 uint32_t records_heap(struct random *random, uint64_t *slots, uint32_t room, unsigned wildness);
 
-/* Bit k for every kind of the table, or for those of @role. */
+/**
+ * records_shorten - makes some of the allocations and frees among whole records brief ones, where
+ * they lie, all but one of @whole_one_in of them
+ * Return: slots used.
+ */
+uint32_t records_shorten(struct random *random, uint64_t *slots, uint32_t count,
+                         unsigned whole_one_in);
+
+/**
+ * records_expand - what records come to as whole ones, and what was before them
+ * @whole: room for twice as many slots
+ * @before: first slot of the record before, and after the call of the last one
+ * Return: slots used.
+ */
+uint32_t records_expand(const uint64_t *slots, uint32_t count, uint64_t before[TP_SLOT_WORDS],
+                        uint64_t *whole);
+
+/* Bit k for every kind of the table that is not brief, or for those of @role. */
 uint64_t records_kinds(int role);
+
+#define RECORDS_BRIEF (UINT64_C(1) << TP_EVENT_ALLOC_BRIEF | UINT64_C(1) << TP_EVENT_FREE_BRIEF)
 
 /* The schema line of meta.jsonl, as an agent writes it. */
 void records_write_schema(FILE *file);

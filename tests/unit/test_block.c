@@ -7,6 +7,7 @@
 
 #include <zstd.h>
 
+#include "event/brief.h"
 #include "records.h"
 #include "trace/block.h"
 #include "unit.h"
@@ -17,8 +18,12 @@ static struct tp_block_encoder *encoder;
 static struct tp_block_decoder *decoder;
 static void *workspace;
 static uint64_t slots[SLOTS * TP_SLOT_WORDS], open[256 * TP_SLOT_WORDS];
+static uint64_t whole[TP_BRIEF_WHOLE_SLOTS * SLOTS * TP_SLOT_WORDS];
+static uint64_t earlier[TP_SLOT_WORDS]; /* what was before; zeros where a test does not set it */
 static const void *bytes;
 static size_t size;
+static uint32_t taken;
+static uint64_t last[TP_SLOT_WORDS];
 static struct tp_block block;
 static struct tp_diag diag;
 
@@ -39,10 +44,33 @@ static void teardown(void)
     free(workspace);
 }
 
+static int encode_with(struct tp_block_encoder *with, const struct tp_block_source *source)
+{
+    struct tp_block_made made;
+    int error = tp_block_encode(with, source, &made);
+
+    if (error)
+        return error;
+    bytes = made.bytes;
+    size = made.size;
+    taken = made.slots;
+    memcpy(last, made.last, sizeof(last));
+    return 0;
+}
+
 static int encode(uint32_t count, uint32_t open_count, uint64_t near_ticks)
 {
-    return tp_block_encode(encoder, 7, 0x01020304, 1000, slots, count, open, open_count, near_ticks,
-                           0, &bytes, &size);
+    struct tp_block_source source = {.track = 7,
+                                     .uuid_low = 0x01020304,
+                                     .first_slot = 1000,
+                                     .slots = slots,
+                                     .slot_count = count,
+                                     .open = open,
+                                     .open_slots = open_count,
+                                     .near_ticks = near_ticks};
+
+    memcpy(source.before, earlier, sizeof(earlier));
+    return encode_with(encoder, &source);
 }
 
 static void decode(void)
@@ -54,13 +82,20 @@ static void decode(void)
 
 static void check_round_trip(uint32_t count, uint32_t open_count)
 {
+    uint64_t then[TP_SLOT_WORDS];
+
+    memcpy(then, earlier, sizeof(then));
+    uint32_t whole_count = records_expand(slots, count, then, whole);
     ck_assert_int_eq(encode(count, open_count, tp_slot_ticks(slots)), 0);
     ck_assert_uint_eq(size % 8, 0);
+    ck_assert_uint_eq(taken, count);
+    ck_assert_mem_eq(last, then, sizeof(last));
     decode();
-    ck_assert_uint_eq(block.slot_count, count);
+    ck_assert_uint_eq(block.header.slots, count);
+    ck_assert_uint_eq(block.slot_count, whole_count);
     ck_assert_uint_eq(block.open_slots, open_count);
     ck_assert_uint_eq(block.unknown_records, 0);
-    ck_assert_mem_eq(block.slots, slots, (size_t)count * TP_SLOT_BYTES);
+    ck_assert_mem_eq(block.slots, whole, (size_t)whole_count * TP_SLOT_BYTES);
     ck_assert_mem_eq(block.open, open, (size_t)open_count * TP_SLOT_BYTES);
 }
 
@@ -68,7 +103,7 @@ START_TEST(block_round_trip_is_identity_for_every_kind)
 {
     struct random random = {random_seed("every kind")};
 
-    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
+    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) /* brief ones as well */
         for (unsigned style = 0; style < RECORDS_STYLE_END; style++)
             for (unsigned room = tp_kind_slots(kind); room < 800; room = room * 3 + 1)
                 check_round_trip(records_mix(&random, slots, room, UINT64_C(1) << kind, style), 0);
@@ -170,6 +205,85 @@ START_TEST(allocations_foretell_each_other_samples_do_not)
     ck_assert_uint_lt(foretold * 3, size * 2);
     check_round_trip(records_heap(&random, slots, 20, 0), 0);
     ck_assert_uint_eq(block.header.flags & TP_BLOCK_ALLOCATIONS, 0); /* too few */
+}
+END_TEST
+
+static void draw_before(struct random *random)
+{
+    records_mix(random, earlier, 1, UINT64_C(1) << TP_EVENT_OP_END, RECORDS_WILD);
+}
+
+START_TEST(brief_records_of_any_words_come_back_whole)
+{
+    struct random random = {random_seed("brief")};
+    uint64_t kinds = records_kinds(TP_ROLE_NONE);
+
+    for (unsigned round = 0; round < 600; round++) {
+        uint32_t room = 1 + (uint32_t)random_below(&random, round % 10 ? 64 : SLOTS);
+        draw_before(&random);
+        uint32_t count = records_mix(&random, slots, room,
+                                     round % 4 == 0   ? RECORDS_BRIEF
+                                     : round % 4 == 1 ? RECORDS_BRIEF | (RECORDS_BRIEF >> 2)
+                                                      : RECORDS_BRIEF | kinds,
+                                     round / 4 % RECORDS_STYLE_END);
+        uint32_t open_count = records_mix(&random, open, (uint32_t)random_below(&random, 256),
+                                          records_kinds(TP_ROLE_BEGIN), RECORDS_WILD);
+        check_round_trip(count, open_count);
+    }
+}
+END_TEST
+
+START_TEST(brief_records_of_an_allocator_come_back_whole)
+{
+    struct random random = {random_seed("brief allocations")};
+    unsigned with_brief = 0;
+
+    for (unsigned round = 0; round < 600; round++) {
+        unsigned wildness = round % 3 ? (unsigned)random_below(&random, 128) : 0;
+        uint32_t room = (uint32_t)random_below(&random, round % 10 ? 200 : SLOTS + 1);
+        uint32_t count = records_heap(&random, slots, room, wildness);
+        draw_before(&random);
+        count = records_shorten(&random, slots, count, 1 + (unsigned)random_below(&random, 20));
+        check_round_trip(count, 0);
+        with_brief += block.header.flags & TP_BLOCK_BRIEF ? 1 : 0;
+    }
+    ck_assert_uint_gt(with_brief, 400);
+}
+END_TEST
+
+START_TEST(brief_records_take_less_than_whole_ones)
+{
+    struct random random = {random_seed("brief size")};
+    uint32_t count = records_heap(&random, slots, SLOTS, 0);
+
+    check_round_trip(count, 0);
+    size_t whole_size = size;
+    check_round_trip(records_shorten(&random, slots, count, 16), 0);
+    ck_assert_uint_eq(block.header.flags, TP_BLOCK_ZSTD | TP_BLOCK_ALLOCATIONS | TP_BLOCK_BRIEF);
+    printf("# %zu bytes, whole %zu\n", size, whole_size);
+    ck_assert_uint_lt(size * 10, whole_size * 9);
+}
+END_TEST
+
+START_TEST(what_is_cut_or_unknown_is_left_for_later)
+{
+    memset(slots, 0, sizeof(slots));
+    slots[0] = (uint64_t)TP_EVENT_OP_END << 56 | 1000;
+    slots[4] = (uint64_t)TP_EVENT_ALLOC_BRIEF << 56 | 24;
+    slots[8] = (uint64_t)TP_EVENT_ALLOC << 56 | 1010;
+    for (uint32_t count = 1; count <= 4; count++) {
+        ck_assert_int_eq(encode(count, 0, 0), 0);
+        ck_assert_uint_eq(taken, count == 3 ? 2 : count);
+        decode();
+        ck_assert_uint_eq(block.header.slots, taken);
+        ck_assert_uint_eq(block.record_count, count < 3 ? count : count - 1);
+        ck_assert_uint_eq(tp_slot_ticks(last), count == 4 ? 1010 : 1000);
+        ck_assert_uint_eq(tp_slot_kind(last), count == 1 ? TP_EVENT_OP_END : TP_EVENT_ALLOC);
+    }
+    slots[0] = (uint64_t)TP_EVENT_MARK << 56; /* and what is in it is none of a brief one's */
+    slots[8] = UINT64_C(255) << 56;
+    ck_assert_int_eq(encode(4, 0, 0), 0);
+    ck_assert_uint_eq(taken, 2);
 }
 END_TEST
 
@@ -315,6 +429,9 @@ START_TEST(encoder_refuses_unknown_and_cut_records)
     ck_assert_int_eq(encode(2, 0, 0), 0);
     records_fill(&random, open, TP_EVENT_OP_BEGIN, RECORDS_WILD, 0);
     ck_assert_int_eq(encode(2, 1, 0), -TP_ECORRUPT);
+    memset(open, 0, TP_SLOT_BYTES);
+    open[0] = (uint64_t)TP_EVENT_ALLOC_BRIEF << 56;
+    ck_assert_int_eq(encode(2, 1, 0), -TP_ECORRUPT);
 }
 END_TEST
 
@@ -348,9 +465,9 @@ START_TEST(encoder_stays_inside_its_workspace_at_the_worst)
         set_periods(count, 0);
         uint32_t open_count = records_mix(&random, begins, TP_BLOCK_OPEN_MAX,
                                           records_kinds(TP_ROLE_BEGIN), RECORDS_WILD);
-        ck_assert_int_eq(
-            tp_block_encode(small, 0, 0, 0, slots, count, begins, open_count, 0, 0, &bytes, &size),
-            0);
+        struct tp_block_source source = {
+            .slots = slots, .slot_count = count, .open = begins, .open_slots = open_count};
+        ck_assert_int_eq(encode_with(small, &source), 0);
         decode();
         ck_assert_mem_eq(block.open, begins, (size_t)open_count * TP_SLOT_BYTES);
     }
@@ -448,12 +565,17 @@ START_TEST(decoder_in_a_workspace_reads_allocations_and_stays_inside)
     struct tp_block_decoder *small = tp_block_decoder_init(room, need, SLOTS);
     ck_assert_ptr_nonnull(small);
     for (unsigned wildness = 0; wildness < 256; wildness += 5) {
-        uint32_t count = records_heap(&random, slots, SLOTS, wildness);
+        uint32_t count = wildness % 2
+                             ? records_mix(&random, slots, SLOTS, RECORDS_BRIEF, RECORDS_WILD)
+                             : records_heap(&random, slots, SLOTS, wildness);
+        uint64_t then[TP_SLOT_WORDS] = {0};
+        uint32_t whole_count = records_expand(slots, count, then, whole);
         ck_assert_int_eq(encode(count, 0, 0), 0);
         int error = tp_block_decode(small, bytes, size, 0, &block, &diag);
         ck_assert_msg(!error, "%s", diag.text);
         ck_assert(block.header.flags & TP_BLOCK_ALLOCATIONS);
-        ck_assert_mem_eq(block.slots, slots, (size_t)count * TP_SLOT_BYTES);
+        ck_assert_uint_eq(block.slot_count, whole_count);
+        ck_assert_mem_eq(block.slots, whole, (size_t)whole_count * TP_SLOT_BYTES);
     }
     for (unsigned i = 0; i < 64; i++)
         ck_assert_uint_eq(room[need + i], 0x5a);
@@ -482,6 +604,10 @@ int main(void)
         allocations_come_back_byte_for_byte,
         allocations_among_records_of_all_kinds_come_back,
         allocations_foretell_each_other_samples_do_not,
+        brief_records_of_any_words_come_back_whole,
+        brief_records_of_an_allocator_come_back_whole,
+        brief_records_take_less_than_whole_ones,
+        what_is_cut_or_unknown_is_left_for_later,
         header_says_what_the_block_holds,
         times_go_on_where_56_bits_wrap,
         lost_records_beyond_the_header_are_not_wrapped,

@@ -100,26 +100,36 @@ static void check_records(const uint64_t *at, uint32_t count)
         ck_abort_msg("record %u of %u", slot, count);
 }
 
-enum { OF_ALLOCATIONS = RECORDS_STYLE_END, OF_WILD_ALLOCATIONS, STYLES };
+enum { OF_ALLOCATIONS = RECORDS_STYLE_END, OF_WILD_ALLOCATIONS, OF_BRIEF_ALLOCATIONS, STYLES };
 
 static size_t make_block(struct random *random, unsigned style, const void **ret_bytes)
 {
     static struct tp_block_encoder *encoder;
     static uint64_t open[32 * TP_SLOT_WORDS];
-    size_t need = tp_block_encoder_size(SLOTS), size;
+    size_t need = tp_block_encoder_size(SLOTS);
 
     if (!encoder)
         encoder = tp_block_encoder_init(aligned_alloc(16, (need + 15) / 16 * 16), need, SLOTS);
     ck_assert_ptr_nonnull(encoder);
     uint32_t count = style < RECORDS_STYLE_END
                          ? records_mix(random, slots, 150, records_kinds(TP_ROLE_NONE), style)
-                         : records_heap(random, slots, 150, style == OF_ALLOCATIONS ? 0 : 30);
+                         : records_heap(random, slots, 150, style == OF_WILD_ALLOCATIONS ? 30 : 0);
+    if (style == OF_BRIEF_ALLOCATIONS)
+        count = records_shorten(random, slots, count, 5);
     uint32_t open_count =
         records_mix(random, open, 12, records_kinds(TP_ROLE_BEGIN), style % RECORDS_STYLE_END);
-    ck_assert_int_eq(
-        tp_block_encode(encoder, 1, 2, 3, slots, count, open, open_count, 4, 0, ret_bytes, &size),
-        0);
-    return size;
+    struct tp_block_source source = {.track = 1,
+                                     .uuid_low = 2,
+                                     .first_slot = 3,
+                                     .slots = slots,
+                                     .slot_count = count,
+                                     .open = open,
+                                     .open_slots = open_count,
+                                     .near_ticks = 4};
+    struct tp_block_made made;
+    ck_assert_int_eq(tp_block_encode(encoder, &source, &made), 0);
+    *ret_bytes = made.bytes;
+    return made.size;
 }
 
 START_TEST(block_cut_anywhere_is_truncated)
@@ -169,7 +179,7 @@ START_TEST(flipped_byte_under_a_good_checksum_never_crashes)
         make_block(&random, style, &bytes);
         ck_assert_int_eq(decode_copy(bytes, 1 << 15), 0);
         uint32_t size = block.header.payload_bytes, slot_count = block.header.slots;
-        sealed_flags = block.header.flags & TP_BLOCK_ALLOCATIONS;
+        sealed_flags = block.header.flags & (TP_BLOCK_ALLOCATIONS | TP_BLOCK_BRIEF);
         const uint8_t *stored = (const uint8_t *)bytes + 64;
         if (block.header.flags & TP_BLOCK_ZSTD)
             ck_assert_uint_eq(
@@ -405,9 +415,66 @@ START_TEST(header_over_a_limit_is_refused)
     tp_block_header_write(sealed, &header, payload, sizeof(payload));
     ck_assert_int_eq(decode_copy(sealed, 128), -TP_EUNSUPPORTED);
     header.type = TP_BLOCK_EVENTS;
-    header.flags = 8;
+    header.flags = 16;
     tp_block_header_write(sealed, &header, payload, sizeof(payload));
     ck_assert_int_eq(decode_copy(sealed, 128), -TP_EUNSUPPORTED);
+}
+END_TEST
+
+#define ONE_ALLOCATION "1 1  0 1 1  1 0 1 1E  "
+#define ITS_PLACE "1 3 0 1 0  1 5 0 1 5  1 9 0 1 18  1 B 0 1 0  "
+
+START_TEST(brief_records_that_are_not_what_columns_say_are_damage)
+{
+    static const struct {
+        const char *hex;
+        uint32_t slots;
+    } bad[] = {
+        {ONE_ALLOCATION "4 " ITS_PLACE, 1},                        /* no column of them */
+        {ONE_ALLOCATION "5 " ITS_PLACE "1 C 0 1 0", 1},            /* a whole one: no step */
+        {ONE_ALLOCATION "6 " ITS_PLACE "1 C 0 1 1  1 1 0 1 7", 1}, /* a step, but no whole one */
+        {ONE_ALLOCATION "5 " ITS_PLACE "1 C 0 1 2", 1},            /* two of one */
+        {ONE_ALLOCATION "5 " ITS_PLACE "1 C 0 1 1", 2},            /* slots beyond it */
+        {ONE_ALLOCATION "6 " ITS_PLACE "1 1 0 1 7  1 C 0 1 0", 2}, /* none behind the whole one */
+        {ONE_ALLOCATION "6 " ITS_PLACE "1 1 0 1 7  2 C 0 1 0", 1}, /* a whole one in a slot */
+        {ONE_ALLOCATION "6 " ITS_PLACE "1 1 0 1 7  3 C 0 1 0", 2}, /* too many values */
+        {"1 1  0 1 1  1 0 1 3  1 2 C 0 1 0", 1},                   /* none has room for two */
+        {"1 1  0 1 1  1 0 1 3  1 1 C 0 1 1", 1},                   /* one of none */
+        {"1 1  0 1 1  1 0 1 20  5 " ITS_PLACE "1 C 0 1 1", 1},     /* a kind of rings */
+        {"1 1  0 1 1  1 0 1 21  1 1 C 0 1 0", 1},
+    };
+
+    sealed_flags = TP_BLOCK_ALLOCATIONS | TP_BLOCK_BRIEF;
+    ck_assert_int_eq(decode_hex(ONE_ALLOCATION "5 " ITS_PLACE "1 C 0 1 1", 1), 0);
+    ck_assert_uint_eq(block.header.slots, 1);
+    ck_assert_uint_eq(block.slot_count, 2);
+    ck_assert_uint_eq(block.record_count, 1);
+    static const uint64_t expected[8] = {UINT64_C(30) << 56, UINT64_C(1) << 32, 24, 0, 5, 24,
+                                         UINT64_C(4) << 48};
+    ck_assert_mem_eq(block.slots, expected, sizeof(expected));
+    ck_assert_int_eq(decode_hex(ONE_ALLOCATION "6 " ITS_PLACE "1 1 0 1 7  2 C 0 1 0", 2), 0);
+    for (size_t i = 0; i < UNIT_COUNT(bad); i++)
+        ck_assert_msg(decode_hex(bad[i].hex, bad[i].slots) == -TP_ECORRUPT, "case %zu: %s", i,
+                      bad[i].hex);
+    sealed_flags = TP_BLOCK_ALLOCATIONS; /* then there may be no column of them */
+    ck_assert_int_eq(decode_hex(ONE_ALLOCATION "6 " ITS_PLACE "1 1 0 1 7  2 C 0 1 0", 2),
+                     -TP_ECORRUPT);
+    sealed_flags = TP_BLOCK_BRIEF; /* nor without the section */
+    ck_assert_int_eq(decode_hex("1 1  0 1 1  1 0 1 3", 1), -TP_ECORRUPT);
+    sealed_flags = 0;
+    ck_assert_int_eq(decode_hex("1 1  0 1 1  1 0 1 20", 1), -TP_ECORRUPT);
+}
+END_TEST
+
+START_TEST(brief_records_take_no_more_memory_than_whole_ones)
+{
+    sealed_flags = TP_BLOCK_ALLOCATIONS | TP_BLOCK_BRIEF;
+    ck_assert_int_eq(decode_hex("80 80 20 1  0 80 80 20 1  1 0 1 3  1 1 C 0 1 0", 1 << 19), 0);
+    ck_assert_uint_eq(block.record_count, 1 << 19);
+    ck_assert_int_eq(decode_hex("0 1  0 0 0  1 1 C 0 1 0", (1 << 19) + 1), -TP_ELIMIT);
+    /* twice as many records as slots */
+    ck_assert_int_eq(decode_hex("4 1  0 4 1  1 0 1 1F  2 4 4 0 1 0  1 C 0 1 4", 2), -TP_ECORRUPT);
+    sealed_flags = 0;
 }
 END_TEST
 
@@ -504,6 +571,8 @@ int main(void)
         wrong_column_data_is_damage,
         const_column_of_many_records_costs_no_more_than_its_slots,
         header_over_a_limit_is_refused,
+        brief_records_that_are_not_what_columns_say_are_damage,
+        brief_records_take_no_more_memory_than_whole_ones,
         payload_of_another_size_than_said_is_refused,
         longer_header_of_a_later_version_is_passed_over,
         messages_name_place_found_and_expected,

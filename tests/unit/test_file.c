@@ -20,20 +20,23 @@ static struct tp_diag diag;
 static void add_block(struct tp_block_encoder *encoder, struct random *random, unsigned number)
 {
     static uint64_t slots[64 * TP_SLOT_WORDS];
-    const void *bytes;
-    size_t size;
     struct tp_block_header header;
+    struct tp_block_made made;
     uint32_t count = records_mix(random, slots, 60, records_kinds(TP_ROLE_NONE), RECORDS_RISING);
 
-    ck_assert_int_eq(tp_block_encode(encoder, number, tp_wire_load_u32(uuid), number * 100, slots,
-                                     count, NULL, 0, 1000 * number, 0, &bytes, &size),
-                     0);
-    ck_assert_int_eq(tp_block_header_read(&header, bytes, size, 0, NULL), 0);
+    struct tp_block_source source = {.track = number,
+                                     .uuid_low = tp_wire_load_u32(uuid),
+                                     .first_slot = number * 100,
+                                     .slots = slots,
+                                     .slot_count = count,
+                                     .near_ticks = 1000 * number};
+    ck_assert_int_eq(tp_block_encode(encoder, &source, &made), 0);
+    ck_assert_int_eq(tp_block_header_read(&header, made.bytes, made.size, 0, NULL), 0);
     entries[number] = (struct tp_index_entry){
         segment_size, header.first_slot, header.first_ticks, header.last_ticks,
         header.track, header.slots,      header.lost,        0};
-    memcpy(segment + segment_size, bytes, size);
-    segment_size += size;
+    memcpy(segment + segment_size, made.bytes, made.size);
+    segment_size += made.size;
 }
 
 static void setup(void)

@@ -85,16 +85,17 @@ enum { SLOTS = 8192 };
 static size_t make_block(void *workspace, size_t size, const void **ret_block)
 {
     static uint64_t slots[SLOTS * TP_SLOT_WORDS];
-    size_t bytes;
+    struct tp_block_source source = {.slots = slots, .slot_count = SLOTS};
+    struct tp_block_made made;
 
     for (size_t i = 0; i < SLOTS; i++) {
         slots[i * TP_SLOT_WORDS] = (uint64_t)TP_EVENT_NVTX_POP << 56 | i;
         slots[i * TP_SLOT_WORDS + 2] = noise *= 6364136223846793005u;
     }
-    ck_assert_int_eq(tp_block_encode(tp_block_encoder_init(workspace, size, SLOTS), 0, 0, 0, slots,
-                                     SLOTS, NULL, 0, 0, 0, ret_block, &bytes),
+    ck_assert_int_eq(tp_block_encode(tp_block_encoder_init(workspace, size, SLOTS), &source, &made),
                      0);
-    return bytes;
+    *ret_block = made.bytes;
+    return made.size;
 }
 
 /* Whoever is killed between the two must not have lost a segment that nobody tells of. */

@@ -139,45 +139,36 @@ static int append_block(struct recovery *r, const void *block, size_t size)
     return append(r, block, size);
 }
 
-static uint32_t whole_records(const uint64_t *slots, uint64_t count)
-{
-    uint32_t whole = 0;
-
-    for (;;) {
-        if (whole >= count)
-            return whole;
-        unsigned step = tp_kind_slots(tp_slot_kind(slots + (size_t)whole * TP_SLOT_WORDS));
-        if (!step || whole + step > BLOCK_SLOTS || whole + step > count)
-            return whole;
-        whole += step;
-    }
-}
-
 /* What a ring has and no block. */
 static int recover_piece(struct recovery *r, const struct tptrace_piece *piece)
 {
     const uint64_t *slots = r->process->ring_slots + piece->offset * TP_SLOT_WORDS;
-    uint64_t at = piece->first_slot, end = at + piece->slots, near = piece->first_ticks;
-    uint32_t uuid_low;
+    uint64_t end = piece->first_slot + piece->slots;
+    struct tp_block_source source = {.track = piece->track->number,
+                                     .first_slot = piece->first_slot,
+                                     .open = r->compact,
+                                     .near_ticks = piece->first_ticks,
+                                     .flags = TP_BLOCK_RECOVERED};
 
-    memcpy(&uuid_low, r->process->meta.uuid, sizeof(uuid_low));
+    memcpy(&source.uuid_low, r->process->meta.uuid, sizeof(source.uuid_low));
     int error = begin_segment(r);
     if (!error)
         error = find_open(r, piece);
-    while (!error && at < end) {
-        uint32_t n = whole_records(slots, end - at), open = tptrace_open_slots(r->open, r->compact);
-        const void *block;
-        size_t size;
-        error = n ? tp_block_encode(r->encoder, piece->track->number, uuid_low, at, slots, n,
-                                    r->compact, open, near, TP_BLOCK_RECOVERED, &block, &size)
-                  : -TP_ECORRUPT;
+    while (!error && source.first_slot < end) {
+        uint64_t left = end - source.first_slot;
+        struct tp_block_made made;
+        source.slots = slots;
+        source.slot_count = left < BLOCK_SLOTS ? (uint32_t)left : BLOCK_SLOTS;
+        source.open_slots = tptrace_open_slots(r->open, r->compact);
+        error = tp_block_encode(r->encoder, &source, &made);
         if (error)
             return fail(r, error, "ring");
-        error = append_block(r, block, size);
-        tptrace_open_replay(r->open, slots, n);
-        near = tp_ticks_unwrap(tp_slot_ticks(slots), near);
-        slots += (size_t)n * TP_SLOT_WORDS;
-        at += n;
+        error = append_block(r, made.bytes, made.size);
+        tptrace_open_replay(r->open, slots, made.slots);
+        memcpy(source.before, made.last, sizeof(source.before));
+        source.near_ticks = tp_ticks_unwrap(tp_slot_ticks(made.last), source.near_ticks);
+        slots += (size_t)made.slots * TP_SLOT_WORDS;
+        source.first_slot += made.slots;
     }
     r->open_track = piece->track;
     r->next_slot = end;
