@@ -330,6 +330,10 @@ static void turn(struct recording_track *t)
 {
     t->first_slot += t->slot_count;
     t->slot_count = 0;
+    t->before[0] = t->ticks & TP_TICKS_MASK;
+    t->before[1] = (uint64_t)t->alloc_calls << 32;
+    t->before[2] = t->allocated;
+    t->before[3] = t->freed;
     t->open_before = must_grow(t->open_before, (t->open_count * 2 + 1) * TP_SLOT_BYTES);
     t->open_before_count = 0;
     for (uint32_t i = 0; i < t->open_count; i++) {
@@ -355,6 +359,7 @@ void track_flush(struct recording_track *t)
 
     if (!t->slot_count)
         return;
+    memcpy(source.before, t->before, sizeof(source.before));
     int error = tp_block_encode(t->recording->encoder, &source, &made);
     MUST(!error);
     append_block(t->recording, made.bytes, made.size);

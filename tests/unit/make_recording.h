@@ -58,6 +58,7 @@ struct recording_track {
     uint32_t open_before_count;
     uint64_t allocated, freed;
     uint32_t alloc_calls;
+    uint64_t before[TP_SLOT_WORDS]; /* first slot of the record before the first of @slots, whole */
     uint64_t dropped;
 };
 
