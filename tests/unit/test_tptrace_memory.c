@@ -8,6 +8,7 @@
 
 #include "input/tptrace.h"
 #include "input/tptrace_recover.h"
+#include "input/tptrace_run.h"
 #include "read_recording.h"
 
 struct profiling {
@@ -287,6 +288,50 @@ START_TEST(a_ring_begins_when_its_block_ended)
 }
 END_TEST
 
+static int put_counters(void *context, const struct tptrace_source *source, const uint64_t *record,
+                        uint64_t ticks, const struct tp_stream *stream)
+{
+    char *got = context;
+    size_t n = strlen(got);
+
+    (void)source;
+    (void)stream;
+    snprintf(got + n, 256 - n, "%llu %llu %llu-%llu; ", (unsigned long long)ticks,
+             (unsigned long long)(record[1] >> 32), (unsigned long long)record[2],
+             (unsigned long long)record[3]);
+    return 0;
+}
+
+START_TEST(whole_records_bear_their_counters)
+{
+    char got[256] = "", path[512];
+    const struct tptrace_consumer consumer = {.context = got, .alloc = put_counters};
+    const struct tptrace_run_options how = {.selection = &everything, .in_time = true};
+    struct tptrace_run run;
+    struct tp_strings strings;
+    struct tp_diag diag;
+
+    begin();
+    track.allocated = 1000;
+    track.freed = 500;
+    track.alloc_calls = 7;
+    brief_alloc(0x2000, 32);
+    brief_free(0x2000, 32);
+    alloc(5000, 0x3000, 16);
+    brief_alloc(0x4000, 8);
+    track_leave_in_ring(&track, 0);
+    recording_end(&rec, NULL);
+    track_end(&track);
+    snprintf(path, sizeof(path), "%s/run", recording_folder);
+    ck_assert_int_eq(tp_strings_init(&strings), 0);
+    ck_assert_int_eq(tptrace_run_open(&run, path, &everything, &diag), 0);
+    ck_assert_int_eq(tptrace_run_read(&run, &how, &strings, &consumer, &diag), 0);
+    ck_assert_str_eq(got, "5000 8 1032-500; 5000 8 1032-532; 5000 9 1048-532; 5000 10 1056-532; ");
+    tptrace_run_close(&run);
+    tp_strings_fini(&strings);
+}
+END_TEST
+
 /* Behind what makes no record nothing is read, as ever. */
 START_TEST(unknown_kinds_end_a_ring)
 {
@@ -313,6 +358,7 @@ int main(void)
                                   what_tells_no_counters_goes_on_from_those_before_the_gap,
                                   brief_records_of_blocks_count_as_in_their_ring,
                                   a_ring_begins_when_its_block_ended,
+                                  whole_records_bear_their_counters,
                                   unknown_kinds_end_a_ring};
 
     return unit_run("tptrace_memory", recording_setup, recording_teardown, tests,
