@@ -10,6 +10,7 @@
 #include "input/tptrace_recover.h"
 #include "input/tptrace_run.h"
 #include "read_recording.h"
+#include "view/view.h"
 
 struct profiling {
     struct tp_alloc_profile profile;
@@ -350,6 +351,50 @@ START_TEST(unknown_kinds_end_a_ring)
 }
 END_TEST
 
+/* What a view of the profile is, as far as @size. */
+static void write_view(const struct profiling *p, tp_view_write *write, char *text, size_t size)
+{
+    const struct tp_view_options options = {.row_limit = -1};
+    struct tp_alloc_report rows;
+    const struct tp_report report = {
+        .strings = &p->strings, .stacks = &p->stacks, .recording = &p->recording, .memory = &rows};
+    struct tp_output output;
+    struct tp_diag diag;
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/view", recording_folder);
+    ck_assert_int_eq(tp_alloc_report_init(&rows, &p->profile, TP_ALLOC_PEAK_BYTES), 0);
+    ck_assert_int_eq(tp_output_open(&output, path, &diag), 0);
+    ck_assert_int_eq(write(&report, &options, &output, &diag), 0);
+    ck_assert_int_eq(tp_output_close(&output, true, &diag), 0);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+    tp_alloc_report_fini(&rows);
+}
+
+START_TEST(views_say_how_many_have_no_time)
+{
+    struct profiling p;
+    char text[4096];
+
+    begin();
+    alloc(1000, 0x1000, 64);
+    brief_alloc(0x2000, 32);
+    brief_free(0x2000, 32);
+    track_leave_in_ring(&track, 0);
+    read_profile(&p);
+    write_view(&p, tp_memory_write_text, text, sizeof(text));
+    text[strcspn(text, "\n")] = '\0';
+    ck_assert_str_eq(text, "recorded    every allocation, 2 of them; 1 has no time of its own and "
+                           "counts as at its thread's record before");
+    write_view(&p, tp_memory_write_json, text, sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "\"records\": 2, \"untimed\": 1, \"period_bytes\": 0"));
+    close_profile(&p);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {brief_records_go_on_from_the_block_before,
@@ -359,7 +404,8 @@ int main(void)
                                   brief_records_of_blocks_count_as_in_their_ring,
                                   a_ring_begins_when_its_block_ended,
                                   whole_records_bear_their_counters,
-                                  unknown_kinds_end_a_ring};
+                                  unknown_kinds_end_a_ring,
+                                  views_say_how_many_have_no_time};
 
     return unit_run("tptrace_memory", recording_setup, recording_teardown, tests,
                     UNIT_COUNT(tests));
