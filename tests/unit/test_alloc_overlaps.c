@@ -3,6 +3,7 @@
  * happened in truth. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ static int compare_told(const void *a, const void *b)
     return (left->time > right->time) - (left->time < right->time);
 }
 
-static void tell_event(const struct event *e)
+static int tell_event(const struct event *e)
 {
     const struct tp_alloc_event event = {.address = 0x1000 + 16 * e->address,
                                          .bytes = 100 + e->site,
@@ -136,23 +137,28 @@ static void tell_event(const struct event *e)
                                          .is_untimed = !e->is_timed,
                                          .is_selected = true};
 
-    ck_assert_int_eq(e->is_free ? tp_alloc_profile_freed(&profile, &event, e->thread)
-                                : tp_alloc_profile_allocated(&profile, &event, e->thread),
-                     0);
+    return e->is_free ? tp_alloc_profile_freed(&profile, &event, e->thread)
+                      : tp_alloc_profile_allocated(&profile, &event, e->thread);
 }
 
-static void tell(const struct truth *t)
+/* Return: 0, or what a call returned. */
+static int tell(const struct truth *t)
 {
     static const struct event *told[EVENTS];
+    int error = 0;
 
     for (size_t i = 0; i < t->count; i++)
         told[i] = &t->events[i];
     qsort(told, t->count, sizeof(told[0]), compare_told);
     tp_alloc_profile_init(&profile);
-    for (size_t i = 0; i < t->count; i++)
-        if (!told[i]->is_lost)
-            tell_event(told[i]);
-    ck_assert_int_eq(tp_alloc_profile_end_process(&profile, (int64_t)t->time), 0);
+    for (size_t i = 0; i < t->count && !error; i++)
+        error = told[i]->is_lost ? 0 : tell_event(told[i]);
+    return error ? error : tp_alloc_profile_end_process(&profile, (int64_t)t->time);
+}
+
+static void tell_all(const struct truth *t)
+{
+    ck_assert_int_eq(tell(t), 0);
     ck_assert_uint_eq(profile.overlaps.count, 0);
     ck_assert_uint_eq(profile.overlaps.event_count, 0);
 }
@@ -266,7 +272,7 @@ START_TEST(what_has_no_time_is_matched_all_the_same)
 
     for (unsigned round = 0; round < 100; round++) {
         make_truth(&truth, seed + ((uint64_t)round << 32));
-        tell(&truth);
+        tell_all(&truth);
         other += check_whole(&truth);
         live += (unsigned)profile.total.live_blocks;
         cut += profile.cut_overlaps != 0;
@@ -294,7 +300,7 @@ START_TEST(what_is_lost_is_counted)
             allocations += !e->is_lost && !e->is_free;
             frees += !e->is_lost && e->is_free;
         }
-        tell(&truth);
+        tell_all(&truth);
         for (size_t i = 0; i < profile.count; i++) {
             const struct tp_alloc_sums *s = &profile.sites[i].sums;
             ck_assert(s->allocations == 1 && s->frees + s->live_blocks == 1 && s->frees >= 0);
@@ -387,11 +393,32 @@ START_TEST(of_one_thread_the_order_is_known)
 }
 END_TEST
 
+START_TEST(missing_memory_is_an_error_at_any_place)
+{
+    unsigned number = 0;
+    int error;
+
+    make_truth(&truth, 1);
+    truth.count = 500;
+    do {
+        unit_fail_allocation(++number);
+        error = tell(&truth);
+        unit_fail_allocation(0);
+        tp_alloc_profile_fini(&profile);
+        ck_assert(!error || error == -ENOMEM);
+    } while (error);
+    ck_assert_uint_gt(number, 10);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *const tests[] = {what_has_no_time_is_matched_all_the_same, what_is_lost_is_counted,
+    const TTest *const tests[] = {what_has_no_time_is_matched_all_the_same,
+                                  what_is_lost_is_counted,
                                   a_thread_that_says_nothing_more_holds_nothing_up,
-                                  memory_is_bounded, of_one_thread_the_order_is_known};
+                                  memory_is_bounded,
+                                  of_one_thread_the_order_is_known,
+                                  missing_memory_is_an_error_at_any_place};
 
     return unit_run("alloc_overlaps", NULL, NULL, tests, UNIT_COUNT(tests));
 }
