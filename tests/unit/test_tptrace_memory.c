@@ -144,6 +144,19 @@ static void expect_same_recovered(const struct profiling *p)
     tp_buffer_fini(&out);
 }
 
+static void expect_checked(const char *expected)
+{
+    struct tp_buffer out = {0};
+    struct tp_diag diag;
+    char path[512];
+    bool cut;
+
+    snprintf(path, sizeof(path), "%s/run", recording_folder);
+    ck_assert_int_eq(tptrace_check(path, &everything, &out, &cut, &diag), 0);
+    ck_assert_msg(strstr(out.bytes, expected) != NULL, "%s", out.bytes);
+    tp_buffer_fini(&out);
+}
+
 START_TEST(brief_records_go_on_from_the_block_before)
 {
     struct profiling p;
@@ -165,6 +178,7 @@ START_TEST(brief_records_go_on_from_the_block_before)
     ck_assert_int_eq(p.profile.peak_ns, 1000);
     ck_assert(!p.cut);
     expect_same_recovered(&p);
+    expect_checked(": whole\n");
     close_profile(&p);
 }
 END_TEST
@@ -187,6 +201,7 @@ START_TEST(a_ring_alone_tells_what_was_before)
     ck_assert_int_eq(p.profile.peak_ns, 5000); /* the only time there is */
     ck_assert(!p.cut);
     expect_same_recovered(&p);
+    expect_checked(": whole\n");
     close_profile(&p);
 }
 END_TEST
