@@ -79,4 +79,15 @@ static inline void tp_brief_expand(const uint64_t brief[TP_SLOT_WORDS],
  */
 bool tp_brief_before(const uint64_t *slots, uint64_t count, uint64_t before[TP_SLOT_WORDS]);
 
+/** tp_ring_slots - of the slots of its ring those of a whole record: one if it was brief there */
+static inline unsigned tp_ring_slots(const uint64_t *record)
+{
+    unsigned kind = tp_slot_kind(record);
+    uint64_t flags = kind == TP_EVENT_ALLOC  ? record[6] >> TP_ALLOC_FLAGS_SHIFT
+                     : kind == TP_EVENT_FREE ? record[5]
+                                             : 0;
+
+    return flags & TP_ALLOC_UNTIMED ? 1 : tp_kind_slots(kind);
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "event/brief.h"
 #include "ring/ring.h"
 
 #define MUST(condition)                                                                            \
@@ -304,11 +305,35 @@ void track_put(struct recording_track *t, unsigned kind, uint64_t ticks, uint32_
         t->recording->last_ticks = ticks;
 }
 
+void track_put_alloc(struct recording_track *t, unsigned kind, uint64_t ticks, uint64_t address,
+                     uint64_t bytes)
+{
+    bool is_alloc = kind == TP_EVENT_ALLOC || kind == TP_EVENT_ALLOC_BRIEF;
+    uint64_t words[TP_SLOT_WORDS] = {address, is_alloc ? bytes : 0};
+    uint64_t before = t->ticks;
+
+    t->alloc_calls += is_alloc;
+    t->allocated += is_alloc ? bytes : 0;
+    t->freed += is_alloc ? 0 : bytes;
+    track_put(t, kind, ticks, 0, words);
+    if (!tp_is_brief(kind))
+        return;
+    uint64_t *slot = t->slots + (size_t)(t->slot_count - 1) * TP_SLOT_WORDS;
+    slot[0] = (uint64_t)kind << 56 | bytes;
+    slot[1] = slot[3] = 0;
+    slot[2] = address;
+    t->ticks = before;
+}
+
 /* The slots are somewhere; a new stretch begins. */
 static void turn(struct recording_track *t)
 {
     t->first_slot += t->slot_count;
     t->slot_count = 0;
+    t->before[0] = t->ticks & TP_TICKS_MASK;
+    t->before[1] = (uint64_t)t->alloc_calls << 32;
+    t->before[2] = t->allocated;
+    t->before[3] = t->freed;
     t->open_before = must_grow(t->open_before, (t->open_count * 2 + 1) * TP_SLOT_BYTES);
     t->open_before_count = 0;
     for (uint32_t i = 0; i < t->open_count; i++) {
@@ -334,6 +359,7 @@ void track_flush(struct recording_track *t)
 
     if (!t->slot_count)
         return;
+    memcpy(source.before, t->before, sizeof(source.before));
     int error = tp_block_encode(t->recording->encoder, &source, &made);
     MUST(!error);
     append_block(t->recording, made.bytes, made.size);

@@ -58,6 +58,7 @@ struct recording_track {
     uint32_t open_before_count;
     uint64_t allocated, freed;
     uint32_t alloc_calls;
+    uint64_t before[TP_SLOT_WORDS]; /* first slot of the record before the first of @slots, whole */
     uint64_t dropped;
 };
 
@@ -85,6 +86,11 @@ void track_begin(struct recording_track *track, struct recording *recording, uin
  * enough. */
 void track_put(struct recording_track *track, unsigned kind, uint64_t ticks, uint32_t argument,
                const uint64_t *words);
+
+/* An allocation (a free) of TP_EVENT_ALLOC (TP_EVENT_FREE), or in short, of the brief kinds, which
+ * have no time. It counts. */
+void track_put_alloc(struct recording_track *track, unsigned kind, uint64_t ticks, uint64_t address,
+                     uint64_t bytes);
 
 /* What has come together, as a block; as nothing (a gap); as a ring's remains, its tail @back slots
  * before them. */

@@ -32,14 +32,21 @@ static void take(uint64_t address, uint64_t bytes, uint32_t stack)
     ck_assert_int_eq(tp_alloc_profile_allocated(&profile, &event, 0), 0);
 }
 
+static void give_at(uint64_t address, int64_t ns, uint32_t thread)
+{
+    const struct tp_alloc_event event = {.address = address, .ns = ns};
+
+    ck_assert_int_eq(tp_alloc_profile_freed(&profile, &event, thread), 0);
+}
+
 static void give(uint64_t address)
 {
-    tp_alloc_profile_freed(&profile, address, profile.process_records * 1000, 0);
+    give_at(address, profile.process_records * 1000, 0);
 }
 
 static void finish(void)
 {
-    tp_alloc_profile_end_process(&profile, profile.process_records * 1000);
+    ck_assert_int_eq(tp_alloc_profile_end_process(&profile, profile.process_records * 1000), 0);
 }
 
 static const struct tp_alloc_sums *row_of(const struct tp_alloc_report *report,
@@ -97,7 +104,7 @@ START_TEST(temporary_is_what_nothing_comes_between)
     give(0x200); /* temporary */
     give(0x100); /* not: another allocation came between */
     take(0x300, 10, 1);
-    tp_alloc_profile_freed(&profile, 0x300, 0, 1); /* not: by another thread */
+    give_at(0x300, 0, 1); /* not: by another thread */
     finish();
     expect(profile.total.temporary, 2, "temporary");
     expect(profile.total.frees, 4, "frees");
@@ -198,9 +205,9 @@ START_TEST(curve_keeps_the_most_of_each_stretch)
         const struct tp_alloc_event event = {
             .address = 0x100, .bytes = 10, .ns = i * 10000000, .is_selected = true};
         ck_assert_int_eq(tp_alloc_profile_allocated(&profile, &event, 0), 0);
-        tp_alloc_profile_freed(&profile, 0x100, i * 10000000 + 1, 0);
+        give_at(0x100, i * 10000000 + 1, 0);
     }
-    tp_alloc_profile_end_process(&profile, INT64_C(20000000000));
+    ck_assert_int_eq(tp_alloc_profile_end_process(&profile, INT64_C(20000000000)), 0);
     ck_assert_uint_le(profile.curve.count, TP_ALLOC_CURVE);
     int64_t covered = (int64_t)profile.curve.count * profile.curve.width_ns;
     ck_assert_int_ge(covered, INT64_C(20000000000));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/brief.h"
 #include "event/names.h"
 #include "input/symbols.h"
 #include "input/tptrace.h"
@@ -95,9 +96,13 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
 
     meet(r, source);
     if (tp_slot_kind(record) == TP_EVENT_FREE) {
-        tp_alloc_profile_freed(r->profile, record[4], ns - r->run.start_ns, number);
-        return 0;
+        const struct tp_alloc_event event = {.address = record[4],
+                                             .ns = ns - r->run.start_ns,
+                                             .ticks = ticks,
+                                             .is_untimed = record[5] & TP_ALLOC_UNTIMED};
+        return tp_alloc_profile_freed(r->profile, &event, number);
     }
+    uint64_t flags = record[6] >> TP_ALLOC_FLAGS_SHIFT;
     int error = thread_of(r, source, &thread);
     if (error)
         return error;
@@ -106,11 +111,13 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         .bytes = record[5],
         .period = record[7],
         .ns = ns - r->run.start_ns,
+        .ticks = ticks,
         .range = is_in_range ? range->name->name : TP_STRING_NONE,
         .stack = tp_slot_argument(record),
         .thread = thread,
-        .is_resize = record[6] >> 48 & 1,
-        .is_unwatched = record[6] >> 49 & 1,
+        .is_untimed = flags & TP_ALLOC_UNTIMED,
+        .is_resize = flags & TP_ALLOC_RESIZED,
+        .is_unwatched = flags & TP_ALLOC_UNWATCHED,
         .is_selected = !source->is_muted && tptrace_in_windows(source->options, ns),
     };
     return tp_alloc_profile_allocated(r->profile, &event, number);
@@ -325,7 +332,7 @@ static int end_process(void *context)
         size_t cursor = 0;
         int64_t end_ns =
             tp_clock_ns(&r->process->clock, &cursor, r->process->last_ticks) - r->run.start_ns;
-        tp_alloc_profile_end_process(r->profile, end_ns);
+        error = tp_alloc_profile_end_process(r->profile, end_ns);
     }
     r->process = NULL;
     r->clock_cursor = 0;

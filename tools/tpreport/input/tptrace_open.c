@@ -40,19 +40,31 @@ static void pop(struct tptrace_open_stack *stack, unsigned class_)
     }
 }
 
-void tptrace_open_replay(struct tptrace_open_stack *stack, const uint64_t *slots, uint32_t count)
+const uint64_t *tptrace_open_replay(struct tptrace_open_stack *stack, const uint64_t *slots,
+                                    uint32_t count)
 {
+    const uint64_t *last = NULL;
+
     for (uint32_t i = 0; i < count;) {
         const uint64_t *record = slots + (size_t)i * TP_SLOT_WORDS;
         const struct tp_kind_info *kind = &tp_kinds[tp_slot_kind(record)];
         if (!kind->slots)
-            return;
+            return last;
+        last = record;
         if (kind->role == TP_ROLE_BEGIN)
             push(stack, record, kind);
         else if (kind->role == TP_ROLE_END)
             pop(stack, kind->class_);
         i += kind->slots;
     }
+    return last;
+}
+
+static void keep_last(struct tptrace_open_stack *stack, const uint64_t *record)
+{
+    if (record)
+        memcpy(stack->before, record, sizeof(stack->before));
+    stack->knows_before = record != NULL;
 }
 
 int tptrace_open_read(struct tptrace_open_stack *stack, struct tptrace_process *process,
@@ -72,7 +84,7 @@ int tptrace_open_read(struct tptrace_open_stack *stack, struct tptrace_process *
         return 0;
     tptrace_open_clear(stack);
     tptrace_open_replay(stack, decoded.open, decoded.open_slots);
-    tptrace_open_replay(stack, decoded.slots, decoded.slot_count);
+    keep_last(stack, tptrace_open_replay(stack, decoded.slots, decoded.slot_count));
     return 0;
 }
 
@@ -86,6 +98,9 @@ void tptrace_open_evicted(struct tptrace_open_stack *stack, const struct tptrace
         if (told->track != track || told->next_slot != slot)
             continue;
         tptrace_open_clear(stack);
+        stack->before[0] = told->ticks & TP_TICKS_MASK;
+        memcpy(stack->before + 1, told->counters, sizeof(told->counters));
+        stack->knows_before = true;
         for (uint32_t f = 0; f < told->frame_count; f++) {
             const uint64_t *record = summary->frames[told->first_frame + f].record;
             tptrace_open_replay(stack, record, tp_kind_slots(tp_slot_kind(record)));

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "event/brief.h"
 #include "input/tptrace_file.h"
 #include "input/tptrace_ring.h"
 #include "model/device_memory.h"
@@ -71,22 +72,29 @@ int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
 
 /* ---- rings ---- */
 
-/* Whole records of known kinds at the start of @ring; their first and last time. */
+/* Whole records of known kinds at the start of @ring; the first and the last time that they tell,
+ * @near if none does. */
 static uint64_t count_whole(const struct tptrace_ring *ring, uint64_t near, uint64_t *ret_first,
                             uint64_t *ret_last)
 {
     uint64_t at = 0, ticks = near;
+    bool tells = false;
+
+    *ret_first = *ret_last = near;
 
     while (at < ring->count) {
         const uint64_t *slot = ring->slots + at * TP_SLOT_WORDS;
-        unsigned step = tp_kind_slots(tp_slot_kind(slot));
+        unsigned kind = tp_slot_kind(slot), step = tp_kind_slots(kind);
         if (!step || step > ring->count - at)
             break;
+        at += step;
+        if (tp_is_brief(kind))
+            continue;
         ticks = tp_ticks_unwrap(tp_slot_ticks(slot), ticks);
-        if (!at)
+        if (!tells)
             *ret_first = ticks;
         *ret_last = ticks;
-        at += step;
+        tells = true;
     }
     return at;
 }

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "event/brief.h"
 #include "input/tptrace_blocks.h"
 #include "input/tptrace_file.h"
 #include "input/tptrace_open.h"
@@ -69,6 +70,26 @@ static int find_open(struct recovery *r, const struct tptrace_piece *piece)
     if (!before->slots || before->first_slot + before->slots != piece->first_slot)
         return 0;
     return tptrace_open_read(r->open, r->process, before, &r->block);
+}
+
+/* The record before @piece, by which its brief ones are whole: what its own whole ones tell of it
+ * if it isn't known, or else the last one of which anything is known. */
+static int find_before(struct recovery *r, const struct tptrace_piece *piece, const uint64_t *slots)
+{
+    const struct tptrace_piece *last = &r->last[piece->track->ordinal];
+    int error = 0;
+
+    if (r->open->knows_before || tp_brief_before(slots, piece->slots, r->open->before))
+        return 0;
+    if (last->slots) {
+        uint64_t counters[TP_SLOT_WORDS];
+        error = tptrace_open_read(r->open, r->process, last, &r->block);
+        memcpy(counters, r->open->before, sizeof(counters));
+        tptrace_open_clear(r->open);
+        memcpy(r->open->before, counters, sizeof(counters));
+    }
+    r->open->before[0] = piece->first_ticks & TP_TICKS_MASK;
+    return error;
 }
 
 /* ---- the new segment ---- */
@@ -154,18 +175,22 @@ static int recover_piece(struct recovery *r, const struct tptrace_piece *piece)
     int error = begin_segment(r);
     if (!error)
         error = find_open(r, piece);
+    if (!error)
+        error = find_before(r, piece, slots);
     while (!error && source.first_slot < end) {
         uint64_t left = end - source.first_slot;
         struct tp_block_made made;
         source.slots = slots;
         source.slot_count = left < BLOCK_SLOTS ? (uint32_t)left : BLOCK_SLOTS;
         source.open_slots = tptrace_open_slots(r->open, r->compact);
+        memcpy(source.before, r->open->before, sizeof(source.before));
         error = tp_block_encode(r->encoder, &source, &made);
         if (error)
             return fail(r, error, "ring");
         error = append_block(r, made.bytes, made.size);
         tptrace_open_replay(r->open, slots, made.slots);
-        memcpy(source.before, made.last, sizeof(source.before));
+        memcpy(r->open->before, made.last, sizeof(made.last));
+        r->open->knows_before = true;
         source.near_ticks = tp_ticks_unwrap(tp_slot_ticks(made.last), source.near_ticks);
         slots += (size_t)made.slots * TP_SLOT_WORDS;
         source.first_slot += made.slots;

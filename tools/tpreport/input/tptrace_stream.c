@@ -9,6 +9,7 @@
 #include "input/tptrace_async.h"
 #include "input/tptrace_blocks.h"
 #include "input/tptrace_file.h"
+#include "event/brief.h"
 #include "trace/block.h"
 
 #define WORTH_A_WORKER (64u << 10) /* bytes on disk: about a dozen blocks */
@@ -318,14 +319,19 @@ static struct tptrace_reading *find_reading(struct run *run, const struct tptrac
     return r;
 }
 
-/* Slots of the records that another piece has; they end with a record. */
-static bool find_skip(const uint64_t *slots, uint32_t count, uint32_t skip)
+/* Without the records that another piece has: those of the first @skip slots of the ring, which end
+ * with a record. */
+static bool skip_records(struct tp_block *block, uint32_t skip)
 {
-    uint32_t at = 0;
+    uint32_t in_ring = 0;
 
-    while (at < skip && at < count)
-        at += tp_kind_slots(tp_slot_kind(slots + (size_t)at * TP_SLOT_WORDS));
-    return at == skip;
+    while (in_ring < skip && block->slot_count) {
+        unsigned slots = tp_kind_slots(tp_slot_kind(block->slots));
+        in_ring += tp_ring_slots(block->slots);
+        block->slots += (size_t)slots * TP_SLOT_WORDS;
+        block->slot_count -= slots;
+    }
+    return in_ring == skip;
 }
 
 static void lose_piece(struct run *run, const struct tptrace_piece *piece, struct tp_diag *diag)
@@ -342,7 +348,8 @@ static void lose_piece(struct run *run, const struct tptrace_piece *piece, struc
     pthread_mutex_unlock(&run->lock);
 }
 
-/* Return: 1 with a block, 0 when it is damaged (noted), negative to stop. */
+/* Return: 1 with what no other piece has of a block, 0 when it is damaged (noted), negative to
+ * stop. */
 static int decode_piece(struct worker *w, const struct tptrace_piece *piece,
                         struct tp_block *ret_block)
 {
@@ -354,8 +361,7 @@ static int decode_piece(struct worker *w, const struct tptrace_piece *piece,
         n < 0 ? (int)n
               : tp_block_decode(w->decoder, w->bytes, (uint64_t)n, piece->offset, ret_block, &diag);
     if (!error && piece->skip &&
-        (ret_block->unknown_records ||
-         !find_skip(ret_block->slots, ret_block->slot_count, piece->skip)))
+        (ret_block->unknown_records || !skip_records(ret_block, piece->skip)))
         error = tp_diag_fail(
             &diag, -TP_ECORRUPT, piece->offset + 24,
             "block from slot %llu overlaps the one before it by %u slots, which end in a record",
@@ -429,26 +435,29 @@ static int feed_block(struct run *run, struct tptrace_reading *r, const struct t
 
     if (error)
         return error;
-    error = tp_stream_feed(&r->stream, block->slots + (size_t)piece->skip * TP_SLOT_WORDS,
-                           block->slot_count - piece->skip);
+    error = tp_stream_feed(&r->stream, block->slots, block->slot_count);
     if (verify && !error)
         verify_block(run, r, piece, block, lost, open_fits);
-    return error;
-}
-
-static int begin_ring(struct tptrace_reading *r, const struct tptrace_piece *piece)
-{
-    int error = 0;
-
-    if (piece->gap || r->broken)
-        error = tp_stream_restart(&r->stream, NULL, 0, piece->first_ticks);
-    r->broken = false;
     return error;
 }
 
 static const uint64_t *ring_slots(const struct run *run, const struct tptrace_piece *piece)
 {
     return run->process->ring_slots + piece->offset * TP_SLOT_WORDS;
+}
+
+static int begin_ring(struct tptrace_reading *r, const struct tptrace_piece *piece)
+{
+    bool goes_on = piece->first_slot && !piece->gap && !r->broken;
+    uint64_t before[TP_SLOT_WORDS];
+    int error = 0;
+
+    if (piece->gap || r->broken)
+        error = tp_stream_restart(&r->stream, NULL, 0, piece->first_ticks);
+    if (!goes_on && tp_brief_before(ring_slots(r->run, piece), piece->slots, before))
+        memcpy(r->stream.counters, before + 1, sizeof(r->stream.counters));
+    r->broken = false;
+    return error;
 }
 
 static int feed_ring(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece)
@@ -640,24 +649,35 @@ static int load_piece(struct worker *w, struct lane *lane)
     lane->reading->broken |= !decoded;
     if (decoded <= 0)
         return decoded;
-    lane->count = block.slot_count - piece->skip;
+    lane->count = block.slot_count;
     lane->slots = lane->copy = malloc((lane->count + 1) * TP_SLOT_BYTES);
     if (!lane->copy)
         return -ENOMEM;
-    memcpy(lane->copy, block.slots + (size_t)piece->skip * TP_SLOT_WORDS,
-           lane->count * TP_SLOT_BYTES);
+    memcpy(lane->copy, block.slots, lane->count * TP_SLOT_BYTES);
     return begin_block(w->run, lane->reading, piece, &block, &open_fits);
+}
+
+/* Of a brief record, as of the first one of a ring that goes on, it is that of the record before.
+ */
+static uint64_t next_time(const struct lane *lane)
+{
+    const struct tptrace_piece *next = lane->next;
+
+    if (lane->at < lane->count) {
+        const uint64_t *record = lane->slots + lane->at * TP_SLOT_WORDS;
+        return tp_is_brief(tp_slot_kind(record))
+                   ? lane->ticks
+                   : tp_ticks_unwrap(tp_slot_ticks(record), lane->reading->stream.ticks);
+    }
+    if (next == lane->end || (next->segment == TPTRACE_RING && !next->gap))
+        return lane->ticks;
+    return next->first_ticks;
 }
 
 static void keep_time(struct lane *lane)
 {
-    uint64_t ticks = lane->ticks;
+    uint64_t ticks = next_time(lane);
 
-    if (lane->at < lane->count)
-        ticks = tp_ticks_unwrap(tp_slot_ticks(lane->slots + lane->at * TP_SLOT_WORDS),
-                                lane->reading->stream.ticks);
-    else if (lane->next < lane->end)
-        ticks = lane->next->first_ticks;
     if ((int64_t)(ticks - lane->ticks) > 0)
         lane->ticks = ticks;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/alloc_order.h"
 #include "model/hash.h"
 
 #define CURVE_WIDTH_NS 1000000 /* at first */
@@ -28,7 +29,8 @@ void tp_alloc_profile_fini(struct tp_alloc_profile *profile)
 {
     free(profile->sites);
     free(profile->slots);
-    free(profile->last);
+    free(profile->threads_known);
+    tp_overlaps_fini(&profile->overlaps);
     tp_live_memory_fini(&profile->live);
     counter_table_fini(&profile->ranges);
     counter_table_fini(&profile->threads);
@@ -191,37 +193,29 @@ static void see_peak(struct tp_alloc_profile *p, int64_t ns)
     }
 }
 
-static int remember_last(struct tp_alloc_profile *p, uint32_t number, uint64_t address)
-{
-    if (number >= p->last_count) {
-        size_t count = (size_t)number + 64;
-        uint64_t *last = realloc(p->last, count * sizeof(*last));
-        if (!last)
-            return -ENOMEM;
-        memset(last + p->last_count, 0, (count - p->last_count) * sizeof(*last));
-        p->last = last;
-        p->last_count = count;
-    }
-    p->last[number] = address;
-    return 0;
-}
-
 #define NOWHERE UINT32_MAX /* a block that is not selected */
 
+/* A block was freed, or (@sign -1) was not, after all. */
 static void leave(struct tp_alloc_profile *p, const struct tp_live_block *block, int64_t ns,
-                  bool is_temporary)
+                  int sign)
 {
     if (block->owner == NOWHERE)
         return;
     struct tp_alloc_site *site = &p->sites[block->owner];
-    double weight = weight_of(block->bytes, site->period);
+    double weight = sign * weight_of(block->bytes, site->period);
     double bytes = weight * (double)block->bytes;
 
     change_live(p, site, -bytes);
     site->sums.frees += weight;
     site->sums.freed_bytes += bytes;
-    site->sums.temporary += is_temporary ? weight : 0;
     draw(&p->process_curve, ns, p->live_bytes);
+}
+
+static void count_temporary(struct tp_alloc_profile *p, const struct tp_live_block *block, int sign)
+{
+    if (block->owner != NOWHERE)
+        p->sites[block->owner].sums.temporary +=
+            sign * weight_of(block->bytes, p->sites[block->owner].period);
 }
 
 static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
@@ -238,55 +232,406 @@ static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event
         p->least_period = e->period;
     if (e->period > p->largest_period)
         p->largest_period = e->period;
+    p->untimed += e->is_untimed;
     p->resizes += e->is_resize;
     p->unwatched += e->is_unwatched;
+}
+
+/* ---- overlaps ---- */
+
+/* From here on its blocks are not in the table of live ones, and whose a free was is open. */
+static void dispute(struct tp_alloc_profile *p, struct tp_overlap *overlap)
+{
+    struct tp_live_block block;
+
+    overlap->is_disputed = true;
+    tp_live_memory_take(&p->live, 0, overlap->address, &block);
+    for (uint32_t i = overlap->first; i != TP_OVERLAP_NONE; i = p->overlaps.events[i].next) {
+        const struct tp_overlap_event *e = &p->overlaps.events[i];
+        if (e->is_free && e->is_last && e->block.is_used)
+            count_temporary(p, &e->block, -1);
+    }
+}
+
+/* Until it is known which one was freed: the one that was told first, now or when one is told. */
+static void free_any(struct tp_alloc_profile *p, struct tp_overlap *overlap, int64_t ns)
+{
+    if (overlap->base.is_used && !overlap->base_is_dead) {
+        overlap->base_is_dead = true;
+        leave(p, &overlap->base, ns, 1);
+        return;
+    }
+    for (uint32_t i = overlap->first; i != TP_OVERLAP_NONE; i = p->overlaps.events[i].next) {
+        struct tp_overlap_event *e = &p->overlaps.events[i];
+        if (e->is_free || e->is_dead)
+            continue;
+        e->is_dead = true;
+        leave(p, &e->block, ns, 1);
+        return;
+    }
+    overlap->owed++;
+}
+
+#define BASE TP_ALLOC_ORDER_MAX /* behind the events of an overlap */
+#define NOBODY (BASE + 1)
+
+/* An overlap's events in the order in which they can have happened. */
+struct verdict {
+    struct tp_overlap *overlap;
+    struct tp_overlap_event *events[TP_ALLOC_ORDER_MAX];
+    unsigned count;
+    uint8_t order[TP_ALLOC_ORDER_MAX];
+    unsigned before[TP_ALLOC_ORDER_MAX + 1]; /* by place in the order: whose block was there */
+    bool dies[TP_ALLOC_ORDER_MAX + 1];
+};
+
+static void collect_events(struct tp_alloc_profile *p, struct verdict *v)
+{
+    for (uint32_t i = v->overlap->first; i != TP_OVERLAP_NONE; i = v->events[v->count++]->next)
+        v->events[v->count] = &p->overlaps.events[i];
+}
+
+/* Nothing that is told from @now on, and nothing that is open, was before this time. So that there
+ * is some of it, what has been open longest is taken to be over. */
+static uint64_t find_past(struct verdict *v, uint64_t now)
+{
+    for (;;) {
+        struct tp_overlap_event *oldest = NULL;
+        unsigned past = 0;
+        for (unsigned i = v->count; i-- > 0;)
+            oldest = v->events[i]->to == UINT64_MAX ? v->events[i] : oldest;
+        uint64_t from = oldest ? oldest->from : now;
+        for (unsigned i = 0; i < v->count; i++)
+            past += v->events[i]->to <= from;
+        if (!oldest || past >= v->count / 4)
+            return from;
+        oldest->to = now;
+    }
+}
+
+/* Return: how many events, with all of the past among them, are in order. */
+static unsigned find_order(struct verdict *v, uint64_t past)
+{
+    struct tp_alloc_turn turns[TP_ALLOC_ORDER_MAX];
+
+    for (unsigned i = 0; i < v->count; i++) {
+        const struct tp_overlap_event *e = v->events[i];
+        turns[i] = (struct tp_alloc_turn){.from = e->from,
+                                          .to = e->to,
+                                          .thread = e->thread,
+                                          .is_free = e->is_free,
+                                          .is_wanted = e->to <= past};
+    }
+    unsigned count = tp_alloc_order(turns, v->count, v->overlap->base.is_used, v->order);
+    v->before[0] = v->overlap->base.is_used ? BASE : NOBODY;
+    for (unsigned i = 0; i < v->count; i++)
+        v->before[i + 1] = v->events[v->order[i]]->is_free ? NOBODY : v->order[i];
+    return count;
+}
+
+static const struct tp_live_block *block_of(const struct verdict *v, unsigned who)
+{
+    return who == BASE ? &v->overlap->base : &v->events[who]->block;
+}
+
+/* The first @count events of the order are as they are; of those behind it may turn out otherwise.
+ * Return: frees among the latter for which there was no block. */
+static uint32_t follow_order(struct tp_alloc_profile *p, struct verdict *v, unsigned count)
+{
+    uint32_t owed = 0;
+
+    for (unsigned i = 0; i < v->count; i++) {
+        struct tp_overlap_event *e = v->events[v->order[i]];
+        unsigned before = v->before[i];
+        e->is_over = i < count;
+        if (before != NOBODY)
+            v->dies[before] = e->is_free || e->is_over;
+        if (!e->is_over) {
+            owed += e->is_free && before == NOBODY;
+            continue;
+        }
+        p->unknown_frees += e->is_free && before == NOBODY;
+        p->unseen_frees += !e->is_free && before != NOBODY;
+        if (e->is_last && before != NOBODY &&
+            (before == BASE || v->events[before]->thread == e->thread))
+            count_temporary(p, block_of(v, before), 1);
+    }
+    return owed;
+}
+
+static void correct(struct tp_alloc_profile *p, const struct verdict *v, unsigned who,
+                    bool *is_dead, int64_t ns)
+{
+    if (v->dies[who] != *is_dead)
+        leave(p, block_of(v, who), ns, *is_dead ? -1 : 1);
+    *is_dead = v->dies[who];
+}
+
+/* Of the past the events before which nothing else can come, or else all. */
+static unsigned count_past(const struct verdict *v, uint64_t past, unsigned ordered)
+{
+    unsigned count = 0;
+
+    while (count < ordered && v->events[v->order[count]]->to <= past)
+        count++;
+    return count ? count : ordered;
+}
+
+/* An overlap's events are put in order, and the sums with them, as far as they are past at @now;
+ * UINT64_MAX: all of them. */
+static void judge(struct tp_alloc_profile *p, struct tp_overlap *overlap, uint64_t now, int64_t ns)
+{
+    struct verdict v = {.overlap = overlap};
+
+    collect_events(p, &v);
+    uint64_t past = now == UINT64_MAX ? now : find_past(&v, now);
+    unsigned count = count_past(&v, past, find_order(&v, past)), live = v.before[count];
+    overlap->owed = follow_order(p, &v, count);
+    correct(p, &v, BASE, &overlap->base_is_dead, ns);
+    for (unsigned i = 0; i < v.count; i++)
+        if (!v.events[i]->is_free)
+            correct(p, &v, i, &v.events[i]->is_dead, ns);
+    if (live == NOBODY) {
+        overlap->base.is_used = overlap->base_is_dead = false;
+    } else if (live != BASE) {
+        overlap->base = v.events[live]->block;
+        overlap->base_is_dead = v.events[live]->is_dead;
+    }
+}
+
+/* None of an overlap's events is open any more. */
+static int settle(struct tp_alloc_profile *p, uint32_t number, int64_t ns)
+{
+    struct tp_overlap *overlap = &p->overlaps.items[number];
+    struct tp_live_block before;
+    int error = 0;
+
+    if (overlap->is_disputed) {
+        judge(p, overlap, UINT64_MAX, ns);
+        if (overlap->base.is_used)
+            error = tp_live_memory_put(&p->live, &overlap->base, &before);
+    }
+    tp_overlaps_end(&p->overlaps, number);
+    return error;
+}
+
+/* There are too many of them. */
+static int settle_past(struct tp_alloc_profile *p, uint32_t number, const struct tp_alloc_event *e)
+{
+    struct tp_overlap *overlap = &p->overlaps.items[number];
+
+    p->cut_overlaps++;
+    if (!overlap->is_disputed)
+        dispute(p, overlap);
+    judge(p, overlap, e->ticks, e->ns);
+    tp_overlaps_sweep(&p->overlaps, number);
+    return overlap->open ? 0 : settle(p, number, e->ns);
+}
+
+static int settle_thread(struct tp_alloc_profile *p, struct tp_alloc_thread *thread, uint64_t ticks,
+                         int64_t ns)
+{
+    int error = 0;
+
+    while (thread->open && !error) {
+        uint32_t overlap = tp_overlaps_close(&p->overlaps, &thread->open, ticks);
+        if (overlap != TP_OVERLAP_NONE)
+            error = settle(p, overlap, ns);
+    }
+    return error;
+}
+
+static int settle_all(struct tp_alloc_profile *p, int64_t ns)
+{
+    int error = 0;
+
+    for (size_t i = 0; i < p->threads_known_count && !error; i++)
+        error = settle_thread(p, &p->threads_known[i], UINT64_MAX, ns);
+    return error;
+}
+
+/* Return: 1 when the event is one of an overlap, 0 when all before it is certain, or -ENOMEM. */
+static int find_overlap(struct tp_alloc_profile *p, const struct tp_alloc_event *e, uint32_t *ret)
+{
+    *ret = tp_overlaps_find(&p->overlaps, e->address);
+    if (*ret != TP_OVERLAP_NONE)
+        return 1;
+    if (!e->is_untimed)
+        return 0;
+    int64_t made = tp_overlaps_begin(&p->overlaps, e->address);
+    if (made < 0)
+        return -ENOMEM;
+    *ret = (uint32_t)made;
+    return 1;
+}
+
+static int add_event(struct tp_alloc_profile *p, uint32_t number, const struct tp_alloc_event *e,
+                     struct tp_overlap_event *event)
+{
+    struct tp_overlaps *overlaps = &p->overlaps;
+
+    event->from = e->ticks;
+    event->to = e->is_untimed ? UINT64_MAX : e->ticks;
+    event->is_open = e->is_untimed;
+    int error = tp_overlaps_add(overlaps, number, event, &p->threads_known[event->thread].open);
+    if (!error && overlaps->items[number].count == TP_ALLOC_ORDER_MAX)
+        error = settle_past(p, number, e);
+    if (!error && overlaps->event_count >= TP_OVERLAP_EVENTS_MAX)
+        error = settle_all(p, e->ns);
+    return error;
+}
+
+/* ---- events ---- */
+
+/* What the thread did since its last time happened before this one. */
+static int meet_thread(struct tp_alloc_profile *p, const struct tp_alloc_event *e, uint32_t number)
+{
+    if (number >= p->threads_known_count) {
+        size_t count = (size_t)number + 64;
+        struct tp_alloc_thread *threads = realloc(p->threads_known, count * sizeof(*threads));
+        if (!threads)
+            return -ENOMEM;
+        memset(threads + p->threads_known_count, 0,
+               (count - p->threads_known_count) * sizeof(*threads));
+        p->threads_known = threads;
+        p->threads_known_count = count;
+    }
+    struct tp_alloc_thread *thread = &p->threads_known[number];
+    if (e->is_untimed && e->ticks == thread->told)
+        return 0;
+    thread->told = e->ticks;
+    return thread->open ? settle_thread(p, thread, e->ticks, e->ns) : 0;
+}
+
+static void enter(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
+                  const struct tp_live_block *block)
+{
+    if (block->owner == NOWHERE)
+        return;
+    change_live(p, &p->sites[block->owner], weight_of(e->bytes, e->period) * (double)e->bytes);
+    see_peak(p, e->ns);
+    draw(&p->process_curve, e->ns, p->live_bytes);
+}
+
+static int put_certain(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
+                       const struct tp_live_block *block)
+{
+    struct tp_live_block before;
+    int error = tp_live_memory_put(&p->live, block, &before);
+
+    if (error)
+        return error;
+    if (before.is_used) {
+        p->unseen_frees++;
+        leave(p, &before, e->ns, 1);
+    }
+    enter(p, e, block);
+    return 0;
+}
+
+static int put_uncertain(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
+                         const struct tp_live_block *block, uint32_t thread, uint32_t number)
+{
+    struct tp_overlap *overlap = &p->overlaps.items[number];
+    struct tp_overlap_event event = {.block = *block, .thread = thread};
+    struct tp_live_block before;
+
+    if (!overlap->is_disputed) {
+        int error = tp_live_memory_put(&p->live, block, &before);
+        if (error)
+            return error;
+        if (!overlap->count)
+            overlap->base = before;
+        if (before.is_used)
+            dispute(p, overlap);
+    }
+    enter(p, e, block);
+    if (overlap->owed) {
+        overlap->owed--;
+        event.is_dead = true;
+        leave(p, block, e->ns, 1);
+    }
+    return add_event(p, number, e, &event);
 }
 
 int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
                                uint32_t thread_number)
 {
-    struct tp_live_block before, block = {.address = e->address,
-                                          .bytes = e->bytes,
-                                          .ns = p->process_records++,
-                                          .owner = NOWHERE,
-                                          .is_used = true};
-    int error = e->is_selected ? find_site(p, e, &block.owner) : 0;
+    struct tp_live_block block = {.address = e->address,
+                                  .bytes = e->bytes,
+                                  .ns = p->process_records++,
+                                  .owner = NOWHERE,
+                                  .is_used = true};
+    uint32_t overlap;
+    int error = meet_thread(p, e, thread_number);
 
-    if (!error)
-        error = remember_last(p, thread_number, e->address);
+    if (!error && e->is_selected)
+        error = find_site(p, e, &block.owner);
     if (error)
         return error;
+    p->threads_known[thread_number].last = e->address;
     if (e->is_selected)
         count_record(p, e, &p->sites[block.owner].sums);
     if (e->is_unwatched)
         return 0;
-    error = tp_live_memory_put(&p->live, &block, &before);
-    if (error)
-        return error;
-    if (before.is_used) {
-        p->unseen_frees++;
-        leave(p, &before, e->ns, false);
-    }
-    if (!e->is_selected)
-        return 0;
-    change_live(p, &p->sites[block.owner], weight_of(e->bytes, e->period) * (double)e->bytes);
-    see_peak(p, e->ns);
-    draw(&p->process_curve, e->ns, p->live_bytes);
-    return 0;
+    int is_uncertain = find_overlap(p, e, &overlap);
+    return is_uncertain < 0 ? is_uncertain
+           : is_uncertain   ? put_uncertain(p, e, &block, thread_number, overlap)
+                            : put_certain(p, e, &block);
 }
 
-void tp_alloc_profile_freed(struct tp_alloc_profile *p, uint64_t address, int64_t ns,
-                            uint32_t thread_number)
+/* Return: was there a block? */
+static bool take(struct tp_alloc_profile *p, const struct tp_alloc_event *e, bool is_last,
+                 struct tp_live_block *block)
+{
+    if (!tp_live_memory_take(&p->live, 0, e->address, block))
+        return false;
+    leave(p, block, e->ns, 1);
+    if (is_last)
+        count_temporary(p, block, 1);
+    return true;
+}
+
+static int take_uncertain(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
+                          uint32_t thread, bool is_last, uint32_t number)
+{
+    struct tp_overlap *overlap = &p->overlaps.items[number];
+    struct tp_overlap_event event = {.thread = thread, .is_free = true, .is_last = is_last};
+
+    if (!overlap->is_disputed && take(p, e, is_last, &event.block)) {
+        if (!overlap->count)
+            overlap->base = event.block;
+        if (overlap->last == TP_OVERLAP_NONE)
+            overlap->base_is_dead = true;
+        else
+            p->overlaps.events[overlap->last].is_dead = true;
+        return add_event(p, number, e, &event);
+    }
+    if (!overlap->is_disputed)
+        dispute(p, overlap);
+    free_any(p, overlap, e->ns);
+    return add_event(p, number, e, &event);
+}
+
+int tp_alloc_profile_freed(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
+                           uint32_t thread_number)
 {
     struct tp_live_block block;
-    bool is_last = thread_number < p->last_count && p->last[thread_number] == address;
+    uint32_t overlap;
+    int error = meet_thread(p, e, thread_number);
 
+    if (error)
+        return error;
+    uint64_t *last = &p->threads_known[thread_number].last;
+    bool is_last = *last == e->address;
     if (is_last)
-        p->last[thread_number] = 0;
-    if (tp_live_memory_take(&p->live, 0, address, &block))
-        leave(p, &block, ns, is_last);
-    else
-        p->unknown_frees++;
+        *last = 0;
+    int is_uncertain = find_overlap(p, e, &overlap);
+    if (is_uncertain)
+        return is_uncertain < 0 ? is_uncertain
+                                : take_uncertain(p, e, thread_number, is_last, overlap);
+    p->unknown_frees += !take(p, e, is_last, &block);
+    return 0;
 }
 
 /* ---- exact counters ---- */
@@ -352,8 +697,12 @@ static void count_live(struct tp_alloc_profile *p)
     }
 }
 
-void tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
+int tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
 {
+    int error = settle_all(p, end_ns);
+
+    if (error)
+        return error;
     count_live(p);
     for (size_t i = p->process_first; i < p->count; i++) {
         struct tp_alloc_site *site = &p->sites[i];
@@ -370,13 +719,14 @@ void tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
     p->live = (struct tp_live_memory){0};
     if (p->slots)
         memset(p->slots, 0, p->slot_count * sizeof(*p->slots));
-    if (p->last)
-        memset(p->last, 0, p->last_count * sizeof(*p->last));
+    if (p->threads_known)
+        memset(p->threads_known, 0, p->threads_known_count * sizeof(*p->threads_known));
     p->process_first = p->count;
     p->live_bytes = p->process_peak = 0;
     p->peaks = 0;
     p->process_records = 0;
     p->process_curve = (struct tp_alloc_curve){.width_ns = CURVE_WIDTH_NS};
+    return 0;
 }
 
 /* ---- groups ---- */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/alloc_overlaps.h"
 #include "model/id_index.h"
 #include "model/live_memory.h"
 
@@ -62,13 +63,23 @@ struct tp_alloc_curve {
     double last;
 };
 
+/* Of a free only its address and its time. */
 struct tp_alloc_event {
     uint64_t address, bytes, period;
-    int64_t ns; /* since the run's start */
+    int64_t ns;     /* since the run's start */
+    uint64_t ticks; /* the same, by which order is told */
     uint32_t range, stack, thread;
+    bool is_untimed; /* it was later, but before the thread's next time */
     bool is_resize;
     bool is_unwatched; /* its free will not be seen */
     bool is_selected;  /* false: its free is known, and nothing is counted */
+};
+
+/* A thread of the process. */
+struct tp_alloc_thread {
+    uint64_t last; /* address of its last allocation while nothing came after */
+    uint64_t told; /* ticks of its last record that has a time */
+    uint32_t open; /* list of what it did since, as far as its order is not certain */
 };
 
 struct tp_alloc_profile {
@@ -79,9 +90,10 @@ struct tp_alloc_profile {
     size_t slot_count;
     uint64_t seed; /* of hashes */
     struct tp_live_memory live;
-    uint64_t *last; /* by thread's number: address of its last allocation while nothing came after
-                     */
-    size_t last_count;
+    struct tp_overlaps overlaps;
+    uint64_t cut_overlaps; /* of which a part was put in order before all of it was known */
+    struct tp_alloc_thread *threads_known; /* by number */
+    size_t threads_known_count;
     double live_bytes, process_peak;
     int64_t process_records; /* allocations of the process so far */
     uint64_t peaks;          /* how often the peak moved */
@@ -95,6 +107,7 @@ struct tp_alloc_profile {
     struct tp_alloc_counter_table ranges, threads;
     unsigned processes;
     uint64_t records;                      /* allocations that are recorded one by one */
+    uint64_t untimed;                      /* of them; their times are those of records before */
     uint64_t least_period, largest_period; /* of them */
     uint64_t unknown_frees; /* of blocks from before the recording, or whose allocation is lost */
     uint64_t unseen_frees;  /* a block's address was allocated again, its free is lost */
@@ -106,19 +119,27 @@ struct tp_alloc_profile {
 void tp_alloc_profile_init(struct tp_alloc_profile *profile);
 void tp_alloc_profile_fini(struct tp_alloc_profile *profile);
 
-/** tp_alloc_profile_allocated, _freed - the next event of a process. Return: 0 or -ENOMEM. */
+/**
+ * tp_alloc_profile_allocated, _freed - the next event of a process
+ *
+ * Events come by their ticks, those of a thread in its order. Of those without a time it is found
+ * out what they are before and behind: what one thread allocated and another freed may be told the
+ * other way round.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int tp_alloc_profile_allocated(struct tp_alloc_profile *profile, const struct tp_alloc_event *event,
                                uint32_t thread_number);
-void tp_alloc_profile_freed(struct tp_alloc_profile *profile, uint64_t address, int64_t ns,
-                            uint32_t thread_number);
+int tp_alloc_profile_freed(struct tp_alloc_profile *profile, const struct tp_alloc_event *event,
+                           uint32_t thread_number);
 
 /** tp_alloc_count - add exact counters of @name. Return: 0 or -ENOMEM. */
 int tp_alloc_count(struct tp_alloc_counter_table *table, const struct tp_alloc_counters *more);
 
 /** tp_alloc_profile_end_process - what is live now is live at the end, @end_ns since the run's
- * start
+ * start. Return: 0 or -ENOMEM.
  */
-void tp_alloc_profile_end_process(struct tp_alloc_profile *profile, int64_t end_ns);
+int tp_alloc_profile_end_process(struct tp_alloc_profile *profile, int64_t end_ns);
 
 /* ---- groups ---- */
 

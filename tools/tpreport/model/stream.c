@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "event/brief.h"
 
 struct tp_stream_frame {
     struct tp_stream_range range;          /* record, name, start and sequence from the begin */
@@ -348,8 +349,19 @@ static int see_point(struct tp_stream *stream, const uint64_t *record, unsigned 
     return stream->config.point(stream->config.context, record, ns, ++stream->sequence);
 }
 
+static const uint64_t *make_whole(const struct tp_stream *stream, const uint64_t *brief,
+                                  uint64_t record[2 * TP_SLOT_WORDS])
+{
+    uint64_t before[TP_SLOT_WORDS] = {stream->ticks & TP_TICKS_MASK};
+
+    memcpy(before + 1, stream->counters, sizeof(stream->counters));
+    tp_brief_expand(brief, before, record);
+    return record;
+}
+
 int tp_stream_feed(struct tp_stream *stream, const uint64_t *slots, size_t count)
 {
+    uint64_t whole[2 * TP_SLOT_WORDS];
     size_t at = 0;
     int error = 0;
 
@@ -358,6 +370,10 @@ int tp_stream_feed(struct tp_stream *stream, const uint64_t *slots, size_t count
         unsigned kind = tp_slot_kind(record), step = tp_kind_slots(kind);
         if (!step || step > count - at)
             return -TP_ECORRUPT;
+        if (__builtin_expect(tp_is_brief(kind), 0)) {
+            record = make_whole(stream, record, whole);
+            kind = tp_slot_kind(record);
+        }
         uint64_t ticks = tp_ticks_unwrap(record[0] & TP_TICKS_MASK, stream->ticks);
         stream->ticks = ticks;
         stream->counts.kinds[kind]++;

@@ -184,7 +184,8 @@ void tp_stream_rest(struct tp_stream *stream);
 
 /**
  * tp_stream_feed - the next records of the track
- * @slots: @count slots; whole records of known kinds
+ * @slots: @count slots; records of known kinds, none of them cut. Of brief ones, as they stand in
+ *   rings, whole ones are made: they go on from the record before.
  *
  * Context: offline; one thread at a time.
  * Return: 0; -TP_ECORRUPT for an unknown kind or a cut record (what is before it counts, the rest

@@ -83,12 +83,13 @@ static void put_head(struct tp_buffer *out, const struct tp_report *report,
     tp_view_put_head(out, report);
     tp_buffer_format(out,
                      "\"recorded\": \"%s\", "
-                     "\"records\": %llu, \"period_bytes\": %llu, \"processes\": %u,\n",
+                     "\"records\": %llu, \"untimed\": %llu, \"period_bytes\": %llu, "
+                     "\"processes\": %u,\n",
                      !p->records         ? "counters"
                      : p->largest_period ? "samples"
                                          : "all",
-                     (unsigned long long)p->records, (unsigned long long)p->largest_period,
-                     p->processes);
+                     (unsigned long long)p->records, (unsigned long long)p->untimed,
+                     (unsigned long long)p->largest_period, p->processes);
     tp_buffer_format(out,
                      "\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
                      "\"resizes\": %llu,\n\"peak_bytes\": %.0f, \"peak_ns\": %lld,\n\"total\": {",

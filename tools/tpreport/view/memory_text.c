@@ -279,7 +279,13 @@ static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p
         return;
     }
     if (!p->largest_period) {
-        tp_buffer_format(out, "every allocation, %llu of them\n", (unsigned long long)p->records);
+        tp_buffer_format(out, "every allocation, %llu of them", (unsigned long long)p->records);
+        tp_buffer_string(out, p->untimed ? "; " : "");
+        if (p->untimed)
+            tp_buffer_count(out, p->untimed,
+                            "{has|have} no time of {its|their} own and count{s|} as at {its|their} "
+                            "thread's record before");
+        tp_buffer_char(out, '\n');
         return;
     }
     tp_buffer_count(out, p->records, "sample{|s}, one in ");
