@@ -6,6 +6,7 @@
 #include "event/brief.h"
 
 #define AHEAD 8u                      /* slots whose places in the table are fetched before */
+#define FAR_AHEAD 64u                 /* slots that are fetched before */
 #define AGO_MAX 63u                   /* of what was allocated longer ago the seat is shorter */
 #define STEP_MAX 0xffffu              /* longer ones stay in the column of ticks */
 #define BYTES_MAX (UINT64_C(1) << 32) /* a free of more is not told its size */
@@ -16,7 +17,7 @@ static const uint8_t value_sizes[TP_PACKED_END] = {
     [TP_PACKED_ALLOC_STEP] = 2,     [TP_PACKED_FREE_STEP] = 2,     [TP_PACKED_ALLOC_PLACE] = 1,
     [TP_PACKED_FREE_PLACE] = 1,     [TP_PACKED_ALLOC_ADDRESS] = 8, [TP_PACKED_FREE_ADDRESS] = 8,
     [TP_PACKED_ALLOC_DISTANCE] = 2, [TP_PACKED_FREE_SEAT] = 2,     [TP_PACKED_ALLOC_ASKED] = 4,
-    [TP_PACKED_FREE_BYTES] = 4,     [TP_PACKED_ALLOC_SLACK] = 2,   [TP_PACKED_BRIEF] = 4,
+    [TP_PACKED_FREE_BYTES] = 4,     [TP_PACKED_ALLOC_SLACK] = 0,   [TP_PACKED_BRIEF] = 4,
 };
 
 /* Takes room of the workspace; only counts where there is none. */
@@ -51,9 +52,7 @@ size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
     for (unsigned column = 1; column < TP_PACKED_END; column++)
         packer->columns[column].values = lay(&room, (records + 1) * (size_t)value_sizes[column]);
     packer->narrow_asked = packer->columns[TP_PACKED_ALLOC_ASKED].values;
-    packer->narrow_slack = packer->columns[TP_PACKED_ALLOC_SLACK].values;
     packer->wide_asked = lay(&room, records * sizeof(uint64_t));
-    packer->wide_slack = lay(&room, records * sizeof(uint64_t));
     packer->stacks.values = lay(&room, records * sizeof(uint32_t));
     for (unsigned i = 0; i < TP_SERIES_END; i++)
         room.used += tp_series_lay(&packer->series[i], lay_next(&room), records + 1);
@@ -84,7 +83,6 @@ static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS]
     for (unsigned i = 0; i < TP_SERIES_END; i++)
         tp_series_begin(&packer->series[i]);
     packer->columns[TP_PACKED_ALLOC_ASKED].values = packer->narrow_asked;
-    packer->columns[TP_PACKED_ALLOC_SLACK].values = packer->narrow_slack;
     packer->records = packer->allocs = packer->frees = packer->others = packer->brief = 0;
     packer->has_brief = has_brief;
     packer->is_wide = false;
@@ -101,9 +99,10 @@ static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS]
 #define PUT(packer, column, type, value)                                                           \
     ((type *)(packer)->columns[column].values)[(packer)->columns[column].count++] = (type)(value)
 
-static inline bool is_odd_address(uint64_t address)
+/* Too large for a key where the address is odd. */
+static inline uint64_t key_of(uint64_t address)
 {
-    return address & ((1u << ADDRESS_SHIFT) - 1) || address >> (TP_TABLE_KEY_BITS + ADDRESS_SHIFT);
+    return address >> ADDRESS_SHIFT | address << (64 - ADDRESS_SHIFT);
 }
 
 static inline bool is_odd_size(uint64_t bytes)
@@ -114,17 +113,21 @@ static inline bool is_odd_size(uint64_t bytes)
 /* What is known of an address: an entry of the table. Nothing is ever known of an odd one. */
 static inline uint64_t *find(struct tp_packer *packer, uint64_t address)
 {
-    if (__builtin_expect(is_odd_address(address), 0)) {
+    uint64_t key = key_of(address);
+
+    if (__builtin_expect(key >> TP_TABLE_KEY_BITS != 0, 0)) {
         packer->nowhere = 0;
         return &packer->nowhere;
     }
-    return tp_key_table_find(&packer->addresses, address >> ADDRESS_SHIFT);
+    return tp_key_table_find(&packer->addresses, key);
 }
 
 static inline void know(struct tp_packer *packer, uint64_t *entry, uint64_t address, uint32_t value)
 {
-    if (__builtin_expect(entry != &packer->nowhere, 1))
-        tp_key_table_set(&packer->addresses, entry, address >> ADDRESS_SHIFT, value);
+    uint64_t key = key_of(address);
+
+    if (__builtin_expect(!(key >> TP_TABLE_KEY_BITS), 1))
+        tp_key_table_set(&packer->addresses, entry, key, value);
 }
 
 static uint32_t new_pool(struct tp_packer *packer, uint64_t bytes)
@@ -213,33 +216,35 @@ static inline unsigned put_new(struct tp_packer *packer, uint64_t address, struc
 
 static void widen(struct tp_packer *packer)
 {
-    for (uint32_t i = 0; i < packer->allocs && !packer->is_wide; i++) {
+    for (uint32_t i = 0; i < packer->allocs; i++)
         packer->wide_asked[i] = packer->narrow_asked[i];
-        packer->wide_slack[i] = packer->narrow_slack[i];
-    }
     packer->is_wide = true;
+}
+
+static uint64_t zigzag_slack(uint64_t beyond)
+{
+    beyond &= TP_SLACK_MASK;
+    return (beyond << 1 ^ (0 - (beyond >> (TP_SLACK_BITS - 1)))) & TP_SLACK_MASK;
 }
 
 static inline void put_size(struct tp_packer *packer, uint64_t bytes, uint64_t slack)
 {
-    uint64_t asked = bytes - slack;
-    uint64_t beyond = (slack - tp_allocations_usual_slack(asked)) & TP_SLACK_MASK;
-    uint64_t zigzag = (beyond << 1 ^ (0 - (beyond >> (TP_SLACK_BITS - 1)))) & TP_SLACK_MASK;
+    uint64_t asked = bytes - slack, beyond = slack - tp_allocations_usual_slack(asked);
     uint32_t number = packer->allocs;
 
-    if (__builtin_expect((asked >> 32 | zigzag >> 16) != 0, 0))
+    tp_series_put(&packer->series[TP_SERIES_SLACK], number, beyond ? zigzag_slack(beyond) : 0);
+    if (__builtin_expect(asked >> 32 != 0 && !packer->is_wide, 0))
         widen(packer);
-    if (__builtin_expect(packer->is_wide, 0)) {
+    if (__builtin_expect(packer->is_wide, 0))
         packer->wide_asked[number] = asked;
-        packer->wide_slack[number] = zigzag;
-    } else {
+    else
         packer->narrow_asked[number] = (uint32_t)asked;
-        packer->narrow_slack[number] = (uint16_t)zigzag;
-    }
 }
 
-static inline void put_alloc(struct tp_packer *packer, uint64_t address, uint64_t bytes,
-                             uint64_t slack_and_flags, uint32_t stack)
+static inline __attribute__((always_inline)) void put_alloc(struct tp_packer *packer,
+                                                            uint64_t address, uint64_t bytes,
+                                                            uint64_t slack_and_flags,
+                                                            uint32_t stack)
 {
     uint32_t pool = pool_of(packer, bytes), number = packer->allocs;
     uint64_t *entry = find(packer, address);
@@ -343,12 +348,12 @@ static inline void put_time(struct tp_packer *packer, uint64_t ticks)
 }
 
 /* Returns its slots; 0: it is cut or unknown. */
-static inline uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, uint32_t slot,
-                                 uint32_t left)
+static uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, const uint64_t *slots,
+                          const uint64_t *end)
 {
     unsigned kind = tp_slot_kind(record), step = tp_kind_slots(kind);
 
-    if (!step || step > left)
+    if (!step || (ptrdiff_t)step * TP_SLOT_WORDS > end - record)
         return 0;
     if (kind == TP_EVENT_ALLOC) {
         put_step(packer, TP_PACKED_ALLOC_STEP, record[0]);
@@ -359,7 +364,7 @@ static inline uint32_t put_whole(struct tp_packer *packer, const uint64_t *recor
         put_step(packer, TP_PACKED_FREE_STEP, record[0]);
         put_free(packer, record[4], counted, record[5]);
     } else {
-        packer->other_at[packer->others] = slot;
+        packer->other_at[packer->others] = (uint32_t)((record - slots) / TP_SLOT_WORDS);
         packer->other_kinds[packer->others++] = (uint8_t)kind;
     }
     put_common(packer, record);
@@ -387,31 +392,30 @@ static inline void put_brief(struct tp_packer *packer, const uint64_t *record)
     packer->kinds[packer->records++] = kind;
 }
 
-/* An allocation or a free at this address comes soon. Any other record may be taken for one. */
-static inline void expect(const struct tp_packer *packer, const uint64_t *record)
+/* The slots behind @now come soon, and an allocation or a free where a near one says; any other
+ * record may be taken for one. */
+static inline void expect(const struct tp_packer *packer, const uint64_t *now)
 {
+    const uint64_t *record = now + (size_t)AHEAD * TP_SLOT_WORDS;
     unsigned kind = tp_slot_kind(record);
     uint64_t address = record[tp_is_brief(kind) ? 2 : 4];
 
+    __builtin_prefetch(now + (size_t)FAR_AHEAD * TP_SLOT_WORDS);
     __builtin_prefetch(
-        &packer->addresses.entries[tp_key_table_at(&packer->addresses, address >> ADDRESS_SHIFT)]);
+        &packer->addresses.entries[tp_key_table_at(&packer->addresses, key_of(address))]);
 }
 
-static void end(struct tp_packer *packer)
+static void finish(struct tp_packer *packer)
 {
     if (packer->has_brief)
         PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
     packer->columns[TP_PACKED_ALLOC_PLACE].count = packer->allocs;
     packer->columns[TP_PACKED_ALLOC_ASKED].count = packer->allocs;
-    packer->columns[TP_PACKED_ALLOC_SLACK].count = packer->allocs;
     packer->columns[TP_PACKED_FREE_PLACE].count = packer->frees;
     packer->stacks = (struct tp_packed_values){packer->stacks.values, packer->allocs, 4};
-    if (packer->is_wide) {
+    if (packer->is_wide)
         packer->columns[TP_PACKED_ALLOC_ASKED] =
             (struct tp_packed_values){packer->wide_asked, packer->allocs, 8};
-        packer->columns[TP_PACKED_ALLOC_SLACK] =
-            (struct tp_packed_values){packer->wide_slack, packer->allocs, 8};
-    }
 }
 
 /* @last: the last record as it stands in the ring. */
@@ -436,25 +440,22 @@ static void keep_last(struct tp_packer *packer, const uint64_t *last)
 uint32_t tp_packer_take(struct tp_packer *packer, const uint64_t *slots, uint32_t slot_count,
                         const uint64_t before[TP_SLOT_WORDS], bool has_brief)
 {
-    const uint64_t *last = NULL;
-    uint32_t slot = 0;
+    const uint64_t *end = slots + (size_t)slot_count * TP_SLOT_WORDS, *record = slots, *last = NULL;
 
     begin(packer, before, has_brief);
-    for (uint32_t step; slot < slot_count; slot += step) {
-        const uint64_t *record = slots + (size_t)slot * TP_SLOT_WORDS;
-        if (slot_count - slot > AHEAD + 1)
-            expect(packer, record + (size_t)AHEAD * TP_SLOT_WORDS);
+    for (uint32_t step; record < end; last = record, record += (size_t)step * TP_SLOT_WORDS) {
+        if (end - record > (ptrdiff_t)FAR_AHEAD * TP_SLOT_WORDS)
+            expect(packer, record);
         step = 1;
         if (tp_is_brief(tp_slot_kind(record)))
             put_brief(packer, record);
         else
-            step = put_whole(packer, record, slot, slot_count - slot);
+            step = put_whole(packer, record, slots, end);
         if (!step)
             break;
-        last = record;
     }
-    end(packer);
+    finish(packer);
     if (last)
         keep_last(packer, last);
-    return slot;
+    return (uint32_t)((record - slots) / TP_SLOT_WORDS);
 }

@@ -20,6 +20,7 @@ enum tp_packer_series {
     TP_SERIES_ALLOC_FLAGS,
     TP_SERIES_ALLOC_PERIOD,
     TP_SERIES_FREE_FLAGS,
+    TP_SERIES_SLACK,
     TP_SERIES_END
 };
 
@@ -57,8 +58,7 @@ struct tp_packer {
     uint64_t last[TP_SLOT_WORDS]; /* the last record's first slot, whole */
 
     uint32_t *narrow_asked;
-    uint16_t *narrow_slack;
-    uint64_t *wide_asked, *wide_slack; /* in their place once a value is too large */
+    uint64_t *wide_asked; /* in its place once a value is too large */
     bool has_brief, is_wide;
     uint32_t brief;   /* since the last whole one */
     int64_t since;    /* time now, in ticks since the first */

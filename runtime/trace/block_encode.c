@@ -228,7 +228,7 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
         struct tp_planes planes =
             tp_column_put(out, field, words, count, any, differ, encoder->values);
         if (field->word == 0 || encoder->is_packed)
-            tp_frames_cut(&encoder->frames, out, planes);
+            tp_frames_cut(&encoder->frames, out, planes, encoder->is_packed);
         columns++;
     }
     if (!columns && kind != TP_EVENT_ALL) {
