@@ -59,8 +59,8 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
         return TP_MALLOC_ALL;
     profile.period =
         config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
-    if (tp_watched_init(&tp_watched,
-                        profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY) < 0) {
+    if (tp_watched_init(&tp_watched, profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY,
+                        profile.period) < 0) {
         *ret_why = "no memory to watch sampled blocks: allocations are only counted";
         return TP_MALLOC_COUNT;
     }
@@ -210,7 +210,7 @@ int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *r
         return 1;
     }
     return mode == TP_MALLOC_ALL ||
-           (tp_watched_maybe(&tp_watched, pointer) && tp_watched_take(&tp_watched, pointer));
+           (tp_watched_maybe(&tp_watched.filter, pointer) && tp_watched_take(&tp_watched, pointer));
 }
 
 void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, int freed, uint64_t ticks)

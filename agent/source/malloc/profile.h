@@ -45,7 +45,7 @@ static inline int tp_profile_due(enum tp_malloc_mode mode, size_t bytes)
 /** tp_profile_may_be_known - whether a block's free must be told to tp_profile_freed */
 static inline int tp_profile_may_be_known(enum tp_malloc_mode mode, const void *pointer)
 {
-    return mode == TP_MALLOC_ALL || tp_watched_maybe(&tp_watched, pointer);
+    return mode == TP_MALLOC_ALL || tp_watched_maybe(&tp_watched.filter, pointer);
 }
 
 /** tp_profile_freed - a block is about to be freed. Context: hook. */

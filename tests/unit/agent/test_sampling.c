@@ -104,16 +104,16 @@ static const void *address(uintptr_t i)
 
 START_TEST(what_is_put_can_be_taken_once)
 {
-    ck_assert_int_eq(tp_watched_init(&watched, 1024), 0);
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, 1), 0);
     for (uintptr_t i = 0; i < 500; i++)
         ck_assert(tp_watched_put(&watched, address(i)));
     for (uintptr_t i = 0; i < 500; i++) {
-        ck_assert(tp_watched_maybe(&watched, address(i)));
+        ck_assert(tp_watched_maybe(&watched.filter, address(i)));
         ck_assert(tp_watched_take(&watched, address(i)));
         ck_assert(!tp_watched_take(&watched, address(i)));
     }
     for (uintptr_t i = 0; i < 1000; i++)
-        ck_assert(!tp_watched_maybe(&watched, address(i)));
+        ck_assert(!tp_watched_maybe(&watched.filter, address(i)));
 }
 END_TEST
 
@@ -122,13 +122,49 @@ START_TEST(full_set_refuses_and_forgets_nothing)
     static bool is_in[4096];
     unsigned count = 0;
 
-    ck_assert_int_eq(tp_watched_init(&watched, 1024), 0);
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, 1), 0);
     for (uintptr_t i = 0; i < 4096; i++)
         count += is_in[i] = tp_watched_put(&watched, address(i));
     ck_assert_uint_le(count, 1024);
     ck_assert_uint_gt(count, 900); /* two buckets of eight each */
     for (uintptr_t i = 0; i < 4096; i++)
         ck_assert(tp_watched_take(&watched, address(i)) == is_in[i]);
+}
+END_TEST
+
+START_TEST(neighbours_spill_out_of_their_bucket)
+{
+    const uintptr_t count = 200;
+
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, UINT64_C(1) << 40), 0);
+    for (int round = 0; round < 3; round++) {
+        for (uintptr_t i = 0; i < count; i++)
+            ck_assert(tp_watched_put(&watched, address(i)));
+        for (uintptr_t i = 0; i < count; i++)
+            ck_assert(tp_watched_maybe(&watched.filter, address(i)));
+        for (uintptr_t i = 0; i < count; i++) {
+            uintptr_t at = (i * 37 + (uintptr_t)round) % count;
+            ck_assert(tp_watched_take(&watched, address(at)));
+            ck_assert(!tp_watched_take(&watched, address(at)));
+        }
+    }
+    for (uintptr_t i = 0; i < count; i++)
+        ck_assert(!tp_watched_maybe(&watched.filter, address(i)));
+    for (unsigned i = 0; i < 1024 / TP_WATCHED_BUCKET; i++)
+        ck_assert_uint_eq(watched.spilled[i], 0);
+}
+END_TEST
+
+/* More in a page than a counter can count: it stays, and nothing is lost. */
+START_TEST(full_counter_forgets_nothing)
+{
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, 1), 0);
+    for (uintptr_t i = 0; i < 400; i++)
+        ck_assert(tp_watched_put(&watched, (const void *)(0x10000 + i * 8)));
+    for (uintptr_t i = 0; i < 400; i++) {
+        ck_assert(tp_watched_maybe(&watched.filter, (const void *)(0x10000 + i * 8)));
+        ck_assert(tp_watched_take(&watched, (const void *)(0x10000 + i * 8)));
+    }
 }
 END_TEST
 
@@ -141,19 +177,21 @@ static void *put_and_take(void *argument)
             if (!tp_watched_put(&watched, address(from + i)))
                 return argument;
         for (uintptr_t i = 0; i < 100; i++)
-            if (!tp_watched_maybe(&watched, address(from + i)) ||
+            if (!tp_watched_maybe(&watched.filter, address(from + i)) ||
                 !tp_watched_take(&watched, address(from + i)))
                 return argument;
     }
     return NULL;
 }
 
+/* Far from each other, and all in one bucket first. */
 START_TEST(threads_do_not_lose_each_others)
 {
+    static const uint64_t periods[] = {1, UINT64_C(1) << 40};
     pthread_t threads[4];
     void *failed;
 
-    ck_assert_int_eq(tp_watched_init(&watched, 4096), 0);
+    ck_assert_int_eq(tp_watched_init(&watched, 4096, periods[_i]), 0);
     for (uintptr_t i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, put_and_take, (void *)(i + 1)), 0);
     for (unsigned i = 0; i < 4; i++) {
@@ -208,7 +246,9 @@ int main(void)
     tcase_add_test(tests, seeds_give_states);
     tcase_add_test(tests, what_is_put_can_be_taken_once);
     tcase_add_test(tests, full_set_refuses_and_forgets_nothing);
-    tcase_add_test(tests, threads_do_not_lose_each_others);
+    tcase_add_test(tests, neighbours_spill_out_of_their_bucket);
+    tcase_add_test(tests, full_counter_forgets_nothing);
+    tcase_add_loop_test(tests, threads_do_not_lose_each_others, 0, 2);
 #if defined(__x86_64__)
     tcase_add_test(tests, calls_are_known_by_their_bytes);
 #endif
