@@ -13,6 +13,7 @@ struct tp_tls {
     struct tp_thread *thread; /* control block; NULL before the thread's first event */
     uint64_t alloc_calls, allocated_bytes;
     uint64_t freed_calls, freed_bytes;
+    uint64_t sample_at; /* allocated_bytes at which the next allocation is sampled */
     uintptr_t stack_low,
         stack_high;     /* memory of this thread's stack that is known to be readable */
     uintptr_t no_stack; /* page of a stack pointer for which that was not to be known */
@@ -20,7 +21,6 @@ struct tp_tls {
      * other flag in its word: both would be tested by one load, which waits for that store */
     uint64_t cuda_depth;
     const void *resizing;      /* block of a reallocarray, until an inner realloc takes it over */
-    int64_t sample_left;       /* bytes to the next sampled allocation */
     uint64_t sample_random;    /* state of the draws; 0: none yet */
     uint32_t cuda_correlation; /* of this thread's last CUDA_CALL */
     uint8_t cuda_domain;       /* that call's: the driver's or the runtime's */
@@ -34,8 +34,9 @@ struct tp_tls {
                            counts those that wanted to */
 };
 
+/* aligned: an allocation finds its counters in one cache line */
 extern __thread struct tp_tls tp_tls
-    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+    __attribute__((tls_model("initial-exec"), visibility("hidden"), aligned(64)));
 
 #define tp_likely(x) __builtin_expect(!!(x), 1)
 #define tp_unlikely(x) __builtin_expect(!!(x), 0)

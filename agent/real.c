@@ -7,11 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define ARENA_BYTES (64u << 10)
-
 struct tp_real tp_real;
 
-static char arena[ARENA_BYTES] __attribute__((aligned(4096)));
+char tp_arena[TP_ARENA_BYTES] __attribute__((aligned(4096)));
 static _Atomic size_t arena_used;
 
 bool tp_real_is_sanitized(void)
@@ -50,23 +48,13 @@ void *tp_arena_allocate(size_t alignment, size_t size)
 
     if (alignment < 16)
         alignment = 16;
-    if (size > ARENA_BYTES || alignment > 4096)
+    if (size > TP_ARENA_BYTES || alignment > 4096)
         return NULL;
     do {
         at = (used + sizeof(size_t) + alignment - 1) & ~(alignment - 1);
-        if (at + size > ARENA_BYTES)
+        if (at + size > TP_ARENA_BYTES)
             return NULL;
     } while (!atomic_compare_exchange_weak(&arena_used, &used, at + size));
-    ((size_t *)(arena + at))[-1] = size;
-    return arena + at;
-}
-
-bool tp_arena_owns(const void *pointer, size_t *ret_size)
-{
-    const char *p = pointer;
-
-    if (p < arena || p >= arena + ARENA_BYTES)
-        return false;
-    *ret_size = ((const size_t *)(const void *)p)[-1];
-    return true;
+    ((size_t *)(tp_arena + at))[-1] = size;
+    return tp_arena + at;
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "guard.h"
 
@@ -39,7 +40,17 @@ bool tp_real_is_sanitized(void);
  */
 void *tp_arena_allocate(size_t alignment, size_t size);
 
+#define TP_ARENA_BYTES (64u << 10)
+
+extern char tp_arena[TP_ARENA_BYTES] __attribute__((visibility("hidden")));
+
 /** tp_arena_owns - whether @pointer lies in the arena; *ret_size its size */
-bool tp_arena_owns(const void *pointer, size_t *ret_size);
+static inline bool tp_arena_owns(const void *pointer, size_t *ret_size)
+{
+    if (tp_likely((uintptr_t)pointer - (uintptr_t)tp_arena >= TP_ARENA_BYTES))
+        return false;
+    *ret_size = ((const size_t *)pointer)[-1];
+    return true;
+}
 
 #endif

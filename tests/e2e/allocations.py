@@ -63,9 +63,20 @@ def by_stack(report, *frames):
     return {k: sum(r[k] for r in rows) for k in rows[0] if k != "stack"}
 
 
-def family_counts_once():
+def of_all_and_of_every_byte_sampled(check):
+    """With a sample every byte each allocation is one, and so is known each free."""
+
+    def both():
+        check("all")
+        check("sample:1")
+
+    return both
+
+
+@of_all_and_of_every_byte_sampled
+def family_counts_once(recorded):
     with tap.folder() as out:
-        record(out, [ALLOCS, "family"], TPAGENT_ALLOC="all")
+        record(out, [ALLOCS, "family"], TPAGENT_ALLOC=recorded)
         report = memory(out)
         work = row(report, "work")
         tap.equal(work["allocations"], counter(report, "work", "allocations"), "allocations")
@@ -78,9 +89,10 @@ def family_counts_once():
         tap.equal(report["resizes"], 2, "resizes of a block that there was")
 
 
-def stacks_have_names():
+@of_all_and_of_every_byte_sampled
+def stacks_have_names(recorded):
     with tap.folder() as out:
-        record(out, [ALLOCS, "leak", "1000"], TPAGENT_ALLOC="all")
+        record(out, [ALLOCS, "leak", "1000"], TPAGENT_ALLOC=recorded)
         report = memory(out)
         leaked = by_stack(report, "take", "take_for_leak", "leak", "main")
         gone = by_stack(report, "take", "leak", "main")
@@ -242,9 +254,10 @@ def more_stacks_than_there_is_room_for():
     tap.equal([s["allocations"] for s in whole[:2]], [2, 1], "allocations of what is met again")
 
 
-def frees_of_other_threads_are_joined():
+@of_all_and_of_every_byte_sampled
+def frees_of_other_threads_are_joined(recorded):
     with tap.folder() as out:
-        record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait")
+        record(out, [ALLOCS, "threads", "5000"], TPAGENT_ALLOC=recorded, TPAGENT_WHEN_FULL="wait")
         report = memory(out)
         blocks = by_stack(report, "take", "threads")
         tap.equal(
@@ -287,9 +300,10 @@ def threads_and_time_are_told():
         assert "#" * 40 + "\n" in text, text
 
 
-def child_is_a_process_of_its_own():
+@of_all_and_of_every_byte_sampled
+def child_is_a_process_of_its_own(recorded):
     with tap.folder() as out:
-        record(out, [ALLOCS, "fork", "300"], TPAGENT_ALLOC="all")
+        record(out, [ALLOCS, "fork", "300"], TPAGENT_ALLOC=recorded)
         report = memory(out)
         tap.equal(report["processes"], 2, "processes")
         leaked = by_stack(report, "take", "take_for_leak", "leak", "main")

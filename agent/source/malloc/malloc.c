@@ -33,6 +33,19 @@ static enum tp_malloc_mode mode = TP_MALLOC_COUNT;
 
 #define HERE __builtin_frame_address(0)
 
+/*
+ * The short way of what is called most, where allocations are counted and at most samples of them
+ * recorded: all that it needs, in one cache line. The next functions are NULL before the start and
+ * in the other modes.
+ */
+static struct {
+    void *(*malloc)(size_t);
+    void (*free)(void *);
+    void *(*calloc)(size_t, size_t);
+    size_t (*usable)(void *);
+    struct tp_watched_filter watched; /* all zero where there are no samples */
+} __attribute__((aligned(64))) counted;
+
 static inline bool ready(void)
 {
     if (tp_likely(tp_real.malloc != NULL))
@@ -106,75 +119,99 @@ static void *no_memory(void)
     return NULL;
 }
 
-/*
- * What is called most stands here for counting alone, the usual mode, which then needs to keep
- * nothing across the call but a number. The other modes are functions of their own, to which the
- * wrapper jumps, so that their frame is the one below the program's.
+/* What follows are functions to which a wrapper jumps: their frame is the one below the program's.
  */
-static __attribute__((noinline)) void *malloc_otherwise(size_t size)
-{
-    uint64_t calls = tp_tls.alloc_calls;
-    void *pointer = tp_real.malloc(size);
 
-    allocated(pointer, size, calls, HERE);
+/* An allocation that was counted and may be a sample. Where there are none, no other one of this
+ * thread comes here. */
+static __attribute__((noinline)) void *due(void *pointer, size_t bytes, size_t asked)
+{
+    if (mode == TP_MALLOC_SAMPLE)
+        tp_profile_allocated(mode, pointer, bytes, asked, HERE, 0);
+    else
+        tp_tls.sample_at = UINT64_MAX;
     return pointer;
 }
 
-EXPORT void *malloc(size_t size)
+static __attribute__((noinline)) void *malloc_otherwise(size_t size)
 {
     if (tp_unlikely(!ready()))
         return tp_arena_allocate(16, size);
-    if (tp_unlikely(mode != TP_MALLOC_COUNT))
-        return malloc_otherwise(size);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.malloc(size);
-    if (pointer && tp_tls.alloc_calls == calls)
-        count_allocation(usable(pointer));
+    allocated(pointer, size, calls, HERE);
     return pointer;
 }
 
 static __attribute__((noinline)) void free_otherwise(void *pointer)
 {
-    freeing(pointer);
-    tp_real.free(pointer);
-}
-
-EXPORT void free(void *pointer)
-{
     size_t size;
 
     if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
         return;
-    if (tp_unlikely(mode != TP_MALLOC_COUNT)) {
-        free_otherwise(pointer);
-        return;
-    }
-    count_free(usable(pointer));
+    freeing(pointer);
     tp_real.free(pointer);
 }
 
 static __attribute__((noinline)) void *calloc_otherwise(size_t count, size_t size)
 {
-    uint64_t calls = tp_tls.alloc_calls;
-    void *pointer = tp_real.calloc(count, size);
-
-    allocated(pointer, count * size, calls, HERE);
-    return pointer;
-}
-
-EXPORT void *calloc(size_t count, size_t size)
-{
     size_t bytes;
 
     if (tp_unlikely(!ready()))
         return __builtin_mul_overflow(count, size, &bytes) ? NULL : tp_arena_allocate(16, bytes);
-    if (tp_unlikely(mode != TP_MALLOC_COUNT))
-        return calloc_otherwise(count, size);
     uint64_t calls = tp_tls.alloc_calls;
     void *pointer = tp_real.calloc(count, size);
-    if (pointer && tp_tls.alloc_calls == calls)
-        count_allocation(usable(pointer));
+    allocated(pointer, count * size, calls, HERE);
     return pointer;
+}
+
+/* The short ways. They call out of registers: out of memory it takes longer. */
+
+EXPORT void *malloc(size_t size)
+{
+    void *(*next)(size_t) = counted.malloc;
+    size_t (*measure)(void *) = counted.usable;
+
+    if (tp_unlikely(!next))
+        return malloc_otherwise(size);
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = next(size);
+    if (tp_unlikely(!pointer || tp_tls.alloc_calls != calls))
+        return pointer;
+    size_t bytes = measure(pointer);
+    count_allocation(bytes);
+    return tp_profile_sample_due(bytes) ? due(pointer, bytes, size) : pointer;
+}
+
+EXPORT void free(void *pointer)
+{
+    void (*next)(void *) = counted.free;
+    size_t (*measure)(void *) = counted.usable, size;
+
+    if (tp_unlikely(!next || !pointer || tp_arena_owns(pointer, &size))) {
+        free_otherwise(pointer);
+        return;
+    }
+    count_free(measure(pointer));
+    if (tp_unlikely(counted.watched.mask) && tp_watched_maybe(&counted.watched, pointer))
+        tp_profile_freed(TP_MALLOC_SAMPLE, pointer);
+    next(pointer);
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+    void *(*next)(size_t, size_t) = counted.calloc;
+    size_t (*measure)(void *) = counted.usable;
+
+    if (tp_unlikely(!next))
+        return calloc_otherwise(count, size);
+    uint64_t calls = tp_tls.alloc_calls;
+    void *pointer = next(count, size);
+    if (tp_unlikely(!pointer || tp_tls.alloc_calls != calls))
+        return pointer;
+    size_t bytes = measure(pointer);
+    count_allocation(bytes);
+    return tp_profile_sample_due(bytes) ? due(pointer, bytes, count * size) : pointer;
 }
 
 /* A block of the arena grows by moving to a real one. */
@@ -424,6 +461,20 @@ static void look_for_operators(const char **ret_why)
     *ret_why = owner_text;
 }
 
+static void set_mode(enum tp_malloc_mode wanted)
+{
+    bool is_counted = wanted == TP_MALLOC_COUNT || wanted == TP_MALLOC_SAMPLE;
+
+    mode = wanted;
+    counted.usable = tp_real.malloc_usable_size;
+    if (mode == TP_MALLOC_SAMPLE)
+        counted.watched = tp_watched.filter;
+    /* these last: whoever sees one sees the others */
+    __atomic_store_n(&counted.malloc, is_counted ? tp_real.malloc : NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&counted.free, is_counted ? tp_real.free : NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&counted.calloc, is_counted ? tp_real.calloc : NULL, __ATOMIC_RELEASE);
+}
+
 /*
  * Whose malloc does the program call? Not ours where the executable or an earlier preload has one
  * of its own. Addresses do not tell (an executable's own table of functions gives other ones), so a
@@ -446,7 +497,7 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
         ((void (*)(void *))used_free)(copy);
     if (seen || !copy) {
         look_for_operators(ret_why);
-        mode = tp_profile_start(config, ret_why);
+        set_mode(tp_profile_start(config, ret_why));
         return 0;
     }
     tp_text_init(&text, owner_text, sizeof(owner_text));
@@ -458,7 +509,7 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
 
 void tp_malloc_stop_counting(void)
 {
-    mode = TP_MALLOC_OFF;
+    set_mode(TP_MALLOC_OFF);
 }
 
 const struct tp_source tp_source_malloc = {.start = malloc_start,

@@ -62,8 +62,8 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
     }
     profile.period =
         config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
-    if (tp_watched_init(&tp_watched,
-                        profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY) < 0) {
+    if (tp_watched_init(&tp_watched, profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY,
+                        profile.period) < 0) {
         *ret_why = "no memory to watch sampled blocks: allocations are only counted";
         return TP_MALLOC_COUNT;
     }
@@ -73,7 +73,7 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
 void tp_profile_fork_child(void)
 {
     tp_tls.sample_random = 0;
-    tp_tls.sample_left = 0;
+    tp_tls.sample_at = 0;
 }
 
 /* A child of a recorded process, forked and of which nothing is recorded yet. */
@@ -108,17 +108,24 @@ static inline bool may_record(void)
     return live && tp_recording() && (live->pid || is_busy_child(live)) && tp_thread_attach();
 }
 
-/* Whether this allocation is the one that the draw meant; the next one is drawn. */
+static void draw_sample(uint64_t from)
+{
+    tp_tls.sample_at = from + (uint64_t)tp_sampler_draw(&tp_tls.sample_random, profile.period);
+}
+
+/* Whether this allocation, counted already, is the one that the draw meant; the next one is drawn.
+ */
 static bool is_sampled(size_t bytes)
 {
     if (!tp_tls.sample_random) { /* the first one of this thread */
         tp_tls.sample_random = tp_sampler_seed(tp_ticks(), (uintptr_t)&tp_tls);
-        tp_tls.sample_left =
-            tp_sampler_draw(&tp_tls.sample_random, profile.period) - (int64_t)(bytes ? bytes : 1);
-        if (tp_tls.sample_left > 0)
-            return false;
+        draw_sample(tp_tls.allocated_bytes - bytes);
     }
-    tp_tls.sample_left = tp_sampler_draw(&tp_tls.sample_random, profile.period);
+    if (!bytes)
+        tp_tls.sample_at--; /* it is as likely as one of a byte */
+    if (tp_tls.allocated_bytes < tp_tls.sample_at)
+        return false;
+    draw_sample(tp_tls.allocated_bytes);
     return true;
 }
 
@@ -213,7 +220,7 @@ int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *r
         return 1;
     }
     return mode == TP_MALLOC_ALL ||
-           (tp_watched_maybe(&tp_watched, pointer) && tp_watched_take(&tp_watched, pointer));
+           (tp_watched_maybe(&tp_watched.filter, pointer) && tp_watched_take(&tp_watched, pointer));
 }
 
 void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const size_t *freed,

@@ -38,16 +38,22 @@ void tp_profile_fork_child(void);
 void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
                           const void *frame, unsigned flags);
 
-/** tp_profile_due - whether an allocation must be told to tp_profile_allocated */
+/** tp_profile_sample_due - whether an allocation, counted already, may be a sample */
+static inline int tp_profile_sample_due(size_t bytes)
+{
+    return tp_unlikely(tp_tls.allocated_bytes >= tp_tls.sample_at || !bytes);
+}
+
+/** tp_profile_due - whether an allocation, counted already, must be told to tp_profile_allocated */
 static inline int tp_profile_due(enum tp_malloc_mode mode, size_t bytes)
 {
-    return mode == TP_MALLOC_ALL || (tp_tls.sample_left -= (int64_t)(bytes ? bytes : 1)) <= 0;
+    return mode == TP_MALLOC_ALL || tp_profile_sample_due(bytes);
 }
 
 /** tp_profile_may_be_known - whether a block's free must be told to tp_profile_freed */
 static inline int tp_profile_may_be_known(enum tp_malloc_mode mode, const void *pointer)
 {
-    return mode == TP_MALLOC_ALL || tp_watched_maybe(&tp_watched, pointer);
+    return mode == TP_MALLOC_ALL || tp_watched_maybe(&tp_watched.filter, pointer);
 }
 
 static inline uint64_t tp_slack_and_flags(size_t bytes, size_t asked, unsigned flags)

@@ -35,18 +35,33 @@ static inline uint64_t tp_sampler_seed(uint64_t a, uint64_t b)
     return x ? x : 1;
 }
 
-/* The fraction of the binary logarithm of x / 2^63, 1 <= that < 2, times 2^32. */
+/* The product of two fractions of 2^64. */
+static inline uint64_t tp_sampler_times(uint64_t a, uint64_t b)
+{
+    return (uint64_t)((unsigned __int128)a * b >> 64);
+}
+
+/*
+ * The fraction of the binary logarithm of x / 2^63, 1 <= that < 2, times 2^32.
+ *
+ * By log2(m) = 2 / ln(2) * (s + s^3 / 3 + s^5 / 5 + ...), s = (m - 1) / (m + 1), below 1/3: what is
+ * left out is below 2^-32.
+ */
 static inline uint64_t tp_sampler_log2(uint64_t x)
 {
-    uint64_t fraction = 0;
+    static const uint64_t parts[] = {
+        UINT64_MAX / 19, UINT64_MAX / 17, UINT64_MAX / 15, UINT64_MAX / 13, UINT64_MAX / 11,
+        UINT64_MAX / 9,  UINT64_MAX / 7,  UINT64_MAX / 5,  UINT64_MAX / 3,
+    };
+    const uint64_t one = UINT64_C(1) << 63;
+    uint64_t s = (uint64_t)(((unsigned __int128)(x - one) << 63) / ((x >> 1) + (one >> 1)));
+    uint64_t square = tp_sampler_times(s, s), sum = 0;
 
-    for (unsigned i = 0; i < 32; i++) {
-        unsigned __int128 square = (unsigned __int128)x * x >> 63;
-        unsigned carry = (unsigned)(square >> 64); /* it is 2 or more */
-        x = (uint64_t)(square >> carry);
-        fraction = fraction << 1 | carry;
-    }
-    return fraction;
+    for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        sum = parts[i] + tp_sampler_times(sum, square);
+    sum = s + tp_sampler_times(s, tp_sampler_times(sum, square));
+    /* 2 / ln(2) times 2^62 */
+    return (uint64_t)((unsigned __int128)sum * UINT64_C(0xb8aa3b295c17f0bc) >> 94);
 }
 
 /**

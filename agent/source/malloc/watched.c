@@ -6,43 +6,65 @@
 #include "base/os.h"
 
 #define SATURATED 255u
+#define GRANULE_SHIFT_MIN 6u
 
-int tp_watched_init(struct tp_watched *watched, uint32_t count)
+static unsigned log2_of(uint64_t x)
 {
-    watched->shift = 64 - (unsigned)__builtin_ctz(count);
-    watched->mask = count - 1;
-    watched->filter = tp_os_map(count);
+    return 63 - (unsigned)__builtin_clzll(x);
+}
+
+int tp_watched_init(struct tp_watched *watched, uint32_t count, uint64_t period)
+{
+    unsigned shift = log2_of(period) + 1; /* a bucket's neighbours are then one or two addresses */
+    uint32_t buckets = count / TP_WATCHED_BUCKET;
+
+    watched->granule_shift = shift < GRANULE_SHIFT_MIN ? GRANULE_SHIFT_MIN : shift;
+    watched->bucket_bits = log2_of(buckets);
+    watched->filter.mask = count - 1;
+    watched->filter.counters = tp_os_map(count);
+    watched->spilled = tp_os_map(buckets);
     watched->table = tp_os_map((size_t)count * sizeof(*watched->table));
-    return watched->filter && watched->table ? 0 : -ENOMEM;
+    return watched->filter.counters && watched->spilled && watched->table ? 0 : -ENOMEM;
 }
 
-/* The bucket of a hash: its first or its second one. */
-static _Atomic uint64_t *bucket(const struct tp_watched *watched, uint64_t hash, unsigned which)
+static uint64_t mix(uint64_t x)
 {
-    uint64_t mixed = which ? (hash ^ hash >> 31) * UINT64_C(0xbf58476d1ce4e5b9) : hash;
-
-    return watched->table + (mixed >> watched->shift & ~(uint64_t)(TP_WATCHED_BUCKET - 1));
+    x *= UINT64_C(0x9e3779b97f4a7c15);
+    return (x ^ x >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-static bool replace(const struct tp_watched *watched, uint64_t hash, uint64_t old, uint64_t new)
+/* Neighbours have the same one; what lies next to them has the next one. */
+static uint64_t first_bucket(const struct tp_watched *watched, const void *address)
 {
-    for (unsigned which = 0; which < 2; which++) {
-        _Atomic uint64_t *entry = bucket(watched, hash, which);
-        for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++) {
-            uint64_t seen = atomic_load_explicit(&entry[i], memory_order_relaxed);
-            if (seen == old &&
-                atomic_compare_exchange_strong_explicit(&entry[i], &seen, new, memory_order_relaxed,
-                                                        memory_order_relaxed))
-                return true;
-        }
+    uint64_t granule = (uintptr_t)address >> watched->granule_shift;
+
+    return (granule + mix(granule >> watched->bucket_bits)) &
+           ((UINT64_C(1) << watched->bucket_bits) - 1);
+}
+
+static uint64_t second_bucket(const struct tp_watched *watched, const void *address, uint64_t first)
+{
+    uint64_t second = mix((uintptr_t)address >> 4) >> (64 - watched->bucket_bits);
+
+    return second ^ (second == first);
+}
+
+static bool replace(const struct tp_watched *watched, uint64_t bucket, uint64_t old, uint64_t new)
+{
+    _Atomic uint64_t *entry = watched->table + bucket * TP_WATCHED_BUCKET;
+
+    for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++) {
+        uint64_t seen = atomic_load_explicit(&entry[i], memory_order_relaxed);
+        if (seen == old && atomic_compare_exchange_strong_explicit(
+                               &entry[i], &seen, new, memory_order_relaxed, memory_order_relaxed))
+            return true;
     }
     return false;
 }
 
 /* A counter that has reached the top stays there: addresses beyond could not be counted. */
-static void count(struct tp_watched *watched, const void *address, int by)
+static void count(_Atomic uint8_t *counter, int by)
 {
-    _Atomic uint8_t *counter = &watched->filter[tp_watched_counter(watched, address)];
     uint8_t seen = atomic_load_explicit(counter, memory_order_relaxed);
 
     while (seen != SATURATED &&
@@ -53,20 +75,27 @@ static void count(struct tp_watched *watched, const void *address, int by)
 
 bool tp_watched_put(struct tp_watched *watched, const void *address)
 {
-    uint64_t hash = tp_watched_hash(address);
+    uint64_t bucket = first_bucket(watched, address);
 
-    if (!replace(watched, hash, 0, (uintptr_t)address))
-        return false;
-    count(watched, address, 1);
+    if (!replace(watched, bucket, 0, (uintptr_t)address)) {
+        if (!replace(watched, second_bucket(watched, address, bucket), 0, (uintptr_t)address))
+            return false;
+        count(&watched->spilled[bucket], 1);
+    }
+    count(&watched->filter.counters[tp_watched_counter(&watched->filter, address)], 1);
     return true;
 }
 
 bool tp_watched_take(struct tp_watched *watched, const void *address)
 {
-    uint64_t hash = tp_watched_hash(address);
+    uint64_t bucket = first_bucket(watched, address);
 
-    if (!replace(watched, hash, (uintptr_t)address, 0))
-        return false;
-    count(watched, address, -1);
+    if (!replace(watched, bucket, (uintptr_t)address, 0)) {
+        if (!atomic_load_explicit(&watched->spilled[bucket], memory_order_relaxed) ||
+            !replace(watched, second_bucket(watched, address, bucket), (uintptr_t)address, 0))
+            return false;
+        count(&watched->spilled[bucket], -1);
+    }
+    count(&watched->filter.counters[tp_watched_counter(&watched->filter, address)], -1);
     return true;
 }

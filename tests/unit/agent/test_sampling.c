@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "host.h"
+#include "source/malloc/profile.h"
 #include "source/malloc/sampler.h"
 #include "source/malloc/watched.h"
 #include "stack.h"
@@ -86,6 +87,37 @@ START_TEST(estimates_have_no_bias)
 }
 END_TEST
 
+/*
+ * As the wrappers do it: counted, then told where it is due. From a counter that stands anywhere,
+ * an allocation of n bytes is a sample with the probability 1 - exp(-n / period), one of none like
+ * one of a byte.
+ */
+START_TEST(allocations_are_sampled_by_their_bytes)
+{
+    static const size_t sizes[] = {0, 1, 24, 1000, 5000};
+    const uint64_t period = 1000;
+    struct tp_config config = {.alloc = {.choice = TP_ALLOC_SAMPLE, .bytes = period}};
+    const char *why = NULL;
+    const double n = 200000;
+
+    ck_assert_int_eq(tp_profile_start(&config, &why), TP_MALLOC_SAMPLE);
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        double found = 0, p = -expm1(-(double)(sizes[s] ? sizes[s] : 1) / (double)period);
+        tp_profile_fork_child();
+        tp_tls.allocated_bytes = seed >> 1;
+        for (int i = 0; i < 200000; i++) {
+            tp_tls.allocated_bytes += sizes[s];
+            uint64_t state = i ? tp_tls.sample_random : 0;
+            if (tp_profile_due(TP_MALLOC_SAMPLE, sizes[s]))
+                tp_profile_allocated(TP_MALLOC_SAMPLE, &config, sizes[s], sizes[s], &config, 0);
+            found += state && tp_tls.sample_random != state;
+        }
+        ck_assert_msg(fabs(found / n - p) < 5 * sqrt(p * (1 - p) / n), "%zu bytes: %.5f, not %.5f",
+                      sizes[s], found / n, p);
+    }
+}
+END_TEST
+
 START_TEST(seeds_give_states)
 {
     ck_assert_uint_ne(tp_sampler_seed(0, 0), 0);
@@ -104,16 +136,16 @@ static const void *address(uintptr_t i)
 
 START_TEST(what_is_put_can_be_taken_once)
 {
-    ck_assert_int_eq(tp_watched_init(&watched, 1024), 0);
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, 1), 0);
     for (uintptr_t i = 0; i < 500; i++)
         ck_assert(tp_watched_put(&watched, address(i)));
     for (uintptr_t i = 0; i < 500; i++) {
-        ck_assert(tp_watched_maybe(&watched, address(i)));
+        ck_assert(tp_watched_maybe(&watched.filter, address(i)));
         ck_assert(tp_watched_take(&watched, address(i)));
         ck_assert(!tp_watched_take(&watched, address(i)));
     }
     for (uintptr_t i = 0; i < 1000; i++)
-        ck_assert(!tp_watched_maybe(&watched, address(i)));
+        ck_assert(!tp_watched_maybe(&watched.filter, address(i)));
 }
 END_TEST
 
@@ -122,13 +154,49 @@ START_TEST(full_set_refuses_and_forgets_nothing)
     static bool is_in[4096];
     unsigned count = 0;
 
-    ck_assert_int_eq(tp_watched_init(&watched, 1024), 0);
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, 1), 0);
     for (uintptr_t i = 0; i < 4096; i++)
         count += is_in[i] = tp_watched_put(&watched, address(i));
     ck_assert_uint_le(count, 1024);
     ck_assert_uint_gt(count, 900); /* two buckets of eight each */
     for (uintptr_t i = 0; i < 4096; i++)
         ck_assert(tp_watched_take(&watched, address(i)) == is_in[i]);
+}
+END_TEST
+
+START_TEST(neighbours_spill_out_of_their_bucket)
+{
+    const uintptr_t count = 200;
+
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, UINT64_C(1) << 40), 0);
+    for (int round = 0; round < 3; round++) {
+        for (uintptr_t i = 0; i < count; i++)
+            ck_assert(tp_watched_put(&watched, address(i)));
+        for (uintptr_t i = 0; i < count; i++)
+            ck_assert(tp_watched_maybe(&watched.filter, address(i)));
+        for (uintptr_t i = 0; i < count; i++) {
+            uintptr_t at = (i * 37 + (uintptr_t)round) % count;
+            ck_assert(tp_watched_take(&watched, address(at)));
+            ck_assert(!tp_watched_take(&watched, address(at)));
+        }
+    }
+    for (uintptr_t i = 0; i < count; i++)
+        ck_assert(!tp_watched_maybe(&watched.filter, address(i)));
+    for (unsigned i = 0; i < 1024 / TP_WATCHED_BUCKET; i++)
+        ck_assert_uint_eq(watched.spilled[i], 0);
+}
+END_TEST
+
+/* More in a page than a counter can count: it stays, and nothing is lost. */
+START_TEST(full_counter_forgets_nothing)
+{
+    ck_assert_int_eq(tp_watched_init(&watched, 1024, 1), 0);
+    for (uintptr_t i = 0; i < 400; i++)
+        ck_assert(tp_watched_put(&watched, (const void *)(0x10000 + i * 8)));
+    for (uintptr_t i = 0; i < 400; i++) {
+        ck_assert(tp_watched_maybe(&watched.filter, (const void *)(0x10000 + i * 8)));
+        ck_assert(tp_watched_take(&watched, (const void *)(0x10000 + i * 8)));
+    }
 }
 END_TEST
 
@@ -141,19 +209,21 @@ static void *put_and_take(void *argument)
             if (!tp_watched_put(&watched, address(from + i)))
                 return argument;
         for (uintptr_t i = 0; i < 100; i++)
-            if (!tp_watched_maybe(&watched, address(from + i)) ||
+            if (!tp_watched_maybe(&watched.filter, address(from + i)) ||
                 !tp_watched_take(&watched, address(from + i)))
                 return argument;
     }
     return NULL;
 }
 
+/* Far from each other, and all in one bucket first. */
 START_TEST(threads_do_not_lose_each_others)
 {
+    static const uint64_t periods[] = {1, UINT64_C(1) << 40};
     pthread_t threads[4];
     void *failed;
 
-    ck_assert_int_eq(tp_watched_init(&watched, 4096), 0);
+    ck_assert_int_eq(tp_watched_init(&watched, 4096, periods[_i]), 0);
     for (uintptr_t i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, put_and_take, (void *)(i + 1)), 0);
     for (unsigned i = 0; i < 4; i++) {
@@ -205,10 +275,13 @@ int main(void)
     tcase_add_test(tests, logarithm_is_right_to_its_last_bits);
     tcase_add_test(tests, gaps_are_exponential);
     tcase_add_test(tests, estimates_have_no_bias);
+    tcase_add_test(tests, allocations_are_sampled_by_their_bytes);
     tcase_add_test(tests, seeds_give_states);
     tcase_add_test(tests, what_is_put_can_be_taken_once);
     tcase_add_test(tests, full_set_refuses_and_forgets_nothing);
-    tcase_add_test(tests, threads_do_not_lose_each_others);
+    tcase_add_test(tests, neighbours_spill_out_of_their_bucket);
+    tcase_add_test(tests, full_counter_forgets_nothing);
+    tcase_add_loop_test(tests, threads_do_not_lose_each_others, 0, 2);
 #if defined(__x86_64__)
     tcase_add_test(tests, calls_are_known_by_their_bytes);
 #endif
