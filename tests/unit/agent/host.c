@@ -55,6 +55,10 @@ void tp_agent_go_live(void)
 {
 }
 
+void tp_agent_go_live_if_busy(void)
+{
+}
+
 void host_begin(void)
 {
     char *environment[] = {NULL};
