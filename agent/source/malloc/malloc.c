@@ -110,6 +110,7 @@ static __attribute__((noinline)) void *due(void *pointer, size_t bytes, size_t a
         tp_profile_allocated(mode, pointer, bytes, asked, HERE, 0);
     else
         tp_tls.sample_at = UINT64_MAX;
+    __asm__("" : "+r"(pointer)); /* a compiler that knew what is returned would not jump here */
     return pointer;
 }
 
