@@ -446,7 +446,8 @@ static void look_for_operators(const char **ret_why)
 
 static void set_mode(enum tp_malloc_mode wanted)
 {
-    bool is_counted = wanted == TP_MALLOC_COUNT || wanted == TP_MALLOC_SAMPLE;
+    bool is_counted =
+        (wanted == TP_MALLOC_COUNT || wanted == TP_MALLOC_SAMPLE) && tp_real.malloc_usable_size;
 
     mode = wanted;
     counted.usable = tp_real.malloc_usable_size;
