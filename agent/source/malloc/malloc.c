@@ -130,6 +130,7 @@ static __attribute__((noinline)) void *due(void *pointer, size_t bytes, size_t a
         tp_profile_allocated(mode, pointer, bytes, asked, HERE, 0);
     else
         tp_tls.sample_at = UINT64_MAX;
+    __asm__("" : "+r"(pointer)); /* a compiler that knew what is returned would not jump here */
     return pointer;
 }
 
@@ -463,7 +464,8 @@ static void look_for_operators(const char **ret_why)
 
 static void set_mode(enum tp_malloc_mode wanted)
 {
-    bool is_counted = wanted == TP_MALLOC_COUNT || wanted == TP_MALLOC_SAMPLE;
+    bool is_counted =
+        (wanted == TP_MALLOC_COUNT || wanted == TP_MALLOC_SAMPLE) && tp_real.malloc_usable_size;
 
     mode = wanted;
     counted.usable = tp_real.malloc_usable_size;
