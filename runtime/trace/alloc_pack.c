@@ -403,9 +403,10 @@ static inline void put_brief(struct tp_packer *packer, const uint64_t *record)
     packer->kinds[packer->records++] = kind;
 }
 
-/* The slots behind @now come soon, and an allocation or a free where a near one says; any other
- * record may be taken for one. */
-static inline void expect(const struct tp_packer *packer, const uint64_t *now)
+/* What is read soon: slots, and of a near one the place in the table, as if it were an allocation
+ * or a free. Always inline: apart from the loop it would have no effect that a compiler knows. */
+static inline __attribute__((always_inline)) void expect(const struct tp_packer *packer,
+                                                         const uint64_t *now)
 {
     const uint64_t *record = now + (size_t)AHEAD * TP_SLOT_WORDS;
     unsigned kind = tp_slot_kind(record);
