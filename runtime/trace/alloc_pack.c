@@ -57,6 +57,7 @@ size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
     for (unsigned i = 0; i < TP_SERIES_END; i++)
         room.used += tp_series_lay(&packer->series[i], lay_next(&room), records + 1);
     packer->kinds = lay(&room, records);
+    packer->other_slots = lay(&room, (size_t)records * TP_SLOT_BYTES);
     packer->other_at = lay(&room, (records + 1) * sizeof(*packer->other_at));
     packer->other_kinds = lay(&room, records);
     return room.used;
@@ -70,7 +71,7 @@ size_t tp_packer_worst(unsigned kind)
                                    : 0;
 }
 
-static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS], bool has_brief)
+static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS])
 {
     tp_key_table_begin(&packer->addresses);
     tp_key_table_begin(&packer->sizes);
@@ -83,8 +84,8 @@ static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS]
     for (unsigned i = 0; i < TP_SERIES_END; i++)
         tp_series_begin(&packer->series[i]);
     packer->columns[TP_PACKED_ALLOC_ASKED].values = packer->narrow_asked;
-    packer->records = packer->allocs = packer->frees = packer->others = packer->brief = 0;
-    packer->has_brief = has_brief;
+    packer->records = packer->allocs = packer->frees = packer->others = 0;
+    packer->other_slot_count = packer->briefs = packer->brief = 0;
     packer->is_wide = false;
     packer->since = packer->latest = 0;
     packer->first_ticks = before[0] & TP_TICKS_MASK;
@@ -321,8 +322,8 @@ static inline void put_step(struct tp_packer *packer, enum tp_packed column, uin
     step = step <= STEP_MAX ? step : 0;
     packer->sums[0] += step;
     PUT(packer, column, uint16_t, step);
-    if (packer->has_brief)
-        PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    packer->briefs += packer->brief;
     packer->brief = 0;
 }
 
@@ -347,9 +348,20 @@ static inline void put_time(struct tp_packer *packer, uint64_t ticks)
     packer->last[0] = ticks;
 }
 
+static inline void put_other(struct tp_packer *packer, const uint64_t *record, unsigned kind,
+                             unsigned slots)
+{
+    uint64_t *copy = packer->other_slots + (size_t)packer->other_slot_count * TP_SLOT_WORDS;
+
+    memcpy(copy, record, slots * (size_t)TP_SLOT_BYTES);
+    copy[0] = (uint64_t)kind << 56 | (copy[0] & TP_TICKS_MASK); /* whoever writes there meanwhile */
+    packer->other_at[packer->others] = packer->other_slot_count;
+    packer->other_kinds[packer->others++] = (uint8_t)kind;
+    packer->other_slot_count += slots;
+}
+
 /* Returns its slots; 0: it is cut or unknown. */
-static uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, const uint64_t *slots,
-                          const uint64_t *end)
+static uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, const uint64_t *end)
 {
     unsigned kind = tp_slot_kind(record), step = tp_kind_slots(kind);
 
@@ -364,8 +376,7 @@ static uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, cons
         put_step(packer, TP_PACKED_FREE_STEP, record[0]);
         put_free(packer, record[4], counted, record[5]);
     } else {
-        packer->other_at[packer->others] = (uint32_t)((record - slots) / TP_SLOT_WORDS);
-        packer->other_kinds[packer->others++] = (uint8_t)kind;
+        put_other(packer, record, kind, step);
     }
     put_common(packer, record);
     put_time(packer, record[0]);
@@ -392,9 +403,10 @@ static inline void put_brief(struct tp_packer *packer, const uint64_t *record)
     packer->kinds[packer->records++] = kind;
 }
 
-/* The slots behind @now come soon, and an allocation or a free where a near one says; any other
- * record may be taken for one. */
-static inline void expect(const struct tp_packer *packer, const uint64_t *now)
+/* What is read soon: slots, and of a near one the place in the table, as if it were an allocation
+ * or a free. Always inline: apart from the loop it would have no effect that a compiler knows. */
+static inline __attribute__((always_inline)) void expect(const struct tp_packer *packer,
+                                                         const uint64_t *now)
 {
     const uint64_t *record = now + (size_t)AHEAD * TP_SLOT_WORDS;
     unsigned kind = tp_slot_kind(record);
@@ -407,8 +419,10 @@ static inline void expect(const struct tp_packer *packer, const uint64_t *now)
 
 static void finish(struct tp_packer *packer)
 {
-    if (packer->has_brief)
-        PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    packer->briefs += packer->brief;
+    if (!packer->briefs)
+        packer->columns[TP_PACKED_BRIEF].count = 0;
     packer->columns[TP_PACKED_ALLOC_PLACE].count = packer->allocs;
     packer->columns[TP_PACKED_ALLOC_ASKED].count = packer->allocs;
     packer->columns[TP_PACKED_FREE_PLACE].count = packer->frees;
@@ -437,25 +451,70 @@ static void keep_last(struct tp_packer *packer, const uint64_t *last)
     packer->last[3] = series[TP_SERIES_FREED].now + sums[3];
 }
 
-uint32_t tp_packer_take(struct tp_packer *packer, const uint64_t *slots, uint32_t slot_count,
-                        const uint64_t before[TP_SLOT_WORDS], bool has_brief)
+/* Takes records up to @end. Returns where the first one is that was not. @last: the last record. */
+static const uint64_t *take_stretch(struct tp_packer *packer, const uint64_t *record,
+                                    const uint64_t *end, const uint64_t **last)
 {
-    const uint64_t *end = slots + (size_t)slot_count * TP_SLOT_WORDS, *record = slots, *last = NULL;
+    uint32_t step = 1;
 
-    begin(packer, before, has_brief);
-    for (uint32_t step; record < end; last = record, record += (size_t)step * TP_SLOT_WORDS) {
+    for (; record < end; record += (size_t)step * TP_SLOT_WORDS) {
         if (end - record > (ptrdiff_t)FAR_AHEAD * TP_SLOT_WORDS)
             expect(packer, record);
         step = 1;
         if (tp_is_brief(tp_slot_kind(record)))
             put_brief(packer, record);
-        else
-            step = put_whole(packer, record, slots, end);
-        if (!step)
+        else if (!(step = put_whole(packer, record, end)))
             break;
+        *last = record;
+    }
+    return record;
+}
+
+/* The record that begins in the last @left slots of the first stretch and goes on in the second.
+ * Returns its slots in the second. */
+static uint32_t take_seam(struct tp_packer *packer, const struct tp_block_source *source,
+                          uint32_t left, uint64_t seam[TP_KIND_SLOTS_MAX * TP_SLOT_WORDS],
+                          const uint64_t **last)
+{
+    const uint64_t *record = source->slots + (size_t)(source->slot_count - left) * TP_SLOT_WORDS;
+    uint32_t step = tp_kind_slots(tp_slot_kind(record));
+
+    if (step <= left || step > left + source->more_count)
+        return 0;
+    memcpy(seam, record, left * TP_SLOT_BYTES);
+    memcpy(seam + (size_t)left * TP_SLOT_WORDS, source->more, (step - left) * TP_SLOT_BYTES);
+    if (put_whole(packer, seam, seam + (size_t)step * TP_SLOT_WORDS) != step)
+        return 0;
+    *last = seam;
+    return step - left;
+}
+
+uint32_t tp_packer_take(struct tp_packer *packer, const struct tp_block_source *source)
+{
+    const uint64_t *end = source->slots + (size_t)source->slot_count * TP_SLOT_WORDS, *last = NULL;
+    uint64_t seam[TP_KIND_SLOTS_MAX * TP_SLOT_WORDS];
+
+    begin(packer, source->before);
+    const uint64_t *at = take_stretch(packer, source->slots, end, &last);
+    uint32_t taken = (uint32_t)((at - source->slots) / TP_SLOT_WORDS);
+    uint32_t left = source->slot_count - taken, in_more = 0;
+    if (left)
+        in_more = take_seam(packer, source, left, seam, &last);
+    if (in_more || !left) {
+        const uint64_t *more = source->more + (size_t)in_more * TP_SLOT_WORDS;
+        end = source->more + (size_t)source->more_count * TP_SLOT_WORDS;
+        at = source->more_count ? take_stretch(packer, more, end, &last) : source->more;
+        taken = source->slot_count + (uint32_t)((at - source->more) / TP_SLOT_WORDS);
     }
     finish(packer);
     if (last)
         keep_last(packer, last);
-    return (uint32_t)((record - slots) / TP_SLOT_WORDS);
+    return taken;
+}
+
+uint64_t tp_packer_first_period(const struct tp_packer *packer)
+{
+    const struct tp_series *periods = &packer->series[TP_SERIES_ALLOC_PERIOD];
+
+    return periods->changes && !periods->at[0] ? periods->values[0] : 0;
 }

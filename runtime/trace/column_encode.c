@@ -3,7 +3,7 @@
 
 #define PACKED_LOW_MAX 16u
 #define LOOKED_AT 1024u /* values, for how many low bits are noise */
-#define RUN_LEAST 8u    /* values to a change of a series that is told by its runs */
+#define RUN_LEAST 4u    /* values to a change of a series that is told by its runs */
 
 /* The zigzag of a difference may need one bit more than the field; short runs become raw bytes. */
 size_t tp_column_worst(const struct tp_field_info *field)
@@ -350,17 +350,33 @@ static struct look look_at_wide(const uint64_t *values, uint32_t count)
     return look;
 }
 
-static struct look look_at(const struct tp_packed_values *column)
+/* Without the least of them, which takes longer to find. */
+static inline __attribute__((always_inline)) struct look
+look_at_noise(const void *values, unsigned size, uint32_t count)
 {
+    uint32_t first = value_at(values, size, 0), any = 0, differ = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        any |= value_at(values, size, i);
+        differ |= value_at(values, size, i) ^ first;
+    }
+    return (struct look){differ ? 0 : first, any, differ ? any : 0};
+}
+
+static struct look look_at(const struct tp_packed_values *column, bool is_noise)
+{
+    const void *values = column->values;
+    uint32_t count = column->count;
+
     switch (column->size) {
     case 1:
-        return look_at_small(column->values, 1, column->count);
+        return look_at_noise(values, 1, count);
     case 2:
-        return look_at_small(column->values, 2, column->count);
+        return is_noise ? look_at_noise(values, 2, count) : look_at_small(values, 2, count);
     case 4:
-        return look_at_small(column->values, 4, column->count);
+        return is_noise ? look_at_noise(values, 4, count) : look_at_small(values, 4, count);
     default:
-        return look_at_wide(column->values, column->count);
+        return look_at_wide(values, count);
     }
 }
 
@@ -421,7 +437,7 @@ struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
                                       const struct tp_packed_values *values, bool is_noise,
                                       uint32_t *scratch)
 {
-    struct look look = look_at(values);
+    struct look look = look_at(values, is_noise);
     uint8_t *data = begin_column(out, column);
     struct tp_planes planes = {0};
     unsigned shift = 0, low = 0;
@@ -456,7 +472,7 @@ struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
 struct tp_planes tp_column_put_small(struct tp_wire_out *out, uint8_t column,
                                      const struct tp_packed_values *values, uint32_t *scratch)
 {
-    struct look look = look_at(values);
+    struct look look = look_at(values, true);
     uint8_t *data = begin_column(out, column);
     struct tp_planes planes = {0};
     uint32_t any;
@@ -507,6 +523,23 @@ struct tp_planes tp_column_put_series(struct tp_wire_out *out, const struct tp_f
     return (struct tp_planes){0};
 }
 
+/* Most of them are short, and so take a byte for the kind and one for the length. */
+static void put_kind_runs(struct tp_wire_out *out, const uint8_t *kinds, uint32_t count)
+{
+    for (uint32_t i = 0, start = 0; i < count; start = i) {
+        while (i < count && kinds[i] == kinds[start])
+            i++;
+        if (i - start < 0x80 && tp_wire_room(out) >= 2) {
+            out->at[0] = kinds[start];
+            out->at[1] = (uint8_t)(i - start);
+            out->at += 2;
+        } else {
+            tp_wire_put_varint(out, kinds[start]);
+            tp_wire_put_varint(out, i - start);
+        }
+    }
+}
+
 void tp_column_put_kinds(struct tp_wire_out *out, const struct tp_field_info *field,
                          const uint8_t *kinds, uint32_t count)
 {
@@ -522,12 +555,7 @@ void tp_column_put_kinds(struct tp_wire_out *out, const struct tp_field_info *fi
         put_bytes(out, kinds, count);
         end_column(out, data, TP_ENCODING_RAW);
     } else {
-        for (uint32_t i = 0, start = 0; i < count; start = i) {
-            while (i < count && kinds[i] == kinds[start])
-                i++;
-            tp_wire_put_varint(out, kinds[start]);
-            tp_wire_put_varint(out, i - start);
-        }
+        put_kind_runs(out, kinds, count);
         end_column(out, data, TP_ENCODING_RUNS);
     }
 }

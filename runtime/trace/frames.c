@@ -2,9 +2,10 @@
 #include "trace/frames.h"
 
 #define FRAME_LEAST 512u
-#define QUICK_STEP 8   /* bytes from one place where a repetition is looked for to the next */
-#define CODES_ALWAYS 1 /* of literals, also with such steps: ZSTD_ps_enable, as it is called now   \
-                        */
+#define QUICK_STEP 8 /* bytes from one place where a repetition is looked for to the next */
+#define CODES_ALWAYS                                                                               \
+    1 /* of literals, also with such steps: ZSTD_ps_enable, as it is called now                    \
+       */
 
 /*
  * zstd's level 1 with longer matches and a larger table: on streams of operators 2 % smaller, 5 %

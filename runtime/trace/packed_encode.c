@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/packed_encode.h"
 
-#define LOOKED_AT 4096u /* of the sizes of a block's allocations */
+#define LOOKED_AT 1024u /* of the sizes of a block's allocations */
 
 /* The columns of event_kinds.def that are series. */
 static const struct {

@@ -208,6 +208,88 @@ START_TEST(allocations_foretell_each_other_samples_do_not)
 }
 END_TEST
 
+/* In pieces of memory of their own, so that a sanitizer sees each slot read behind them. */
+static void encode_pieces(uint32_t count, uint32_t first)
+{
+    uint32_t second = count - first;
+    uint64_t *pieces[2] = {malloc(first * TP_SLOT_BYTES + 1), malloc(second * TP_SLOT_BYTES + 1)};
+    struct tp_block_source source = {.track = 7,
+                                     .uuid_low = 0x01020304,
+                                     .first_slot = 1000,
+                                     .slots = pieces[0],
+                                     .slot_count = first,
+                                     .more = pieces[1],
+                                     .more_count = second,
+                                     .is_shared = true,
+                                     .near_ticks = tp_slot_ticks(slots)};
+
+    memcpy(pieces[0], slots, first * TP_SLOT_BYTES);
+    memcpy(pieces[1], slots + (size_t)first * TP_SLOT_WORDS, second * TP_SLOT_BYTES);
+    memcpy(source.before, earlier, sizeof(earlier));
+    ck_assert_int_eq(encode_with(encoder, &source), 0);
+    free(pieces[0]);
+    free(pieces[1]);
+}
+
+START_TEST(where_a_ring_goes_around_makes_no_difference)
+{
+    struct random random = {random_seed("pieces")};
+    static uint8_t expected[SLOTS * 64];
+    uint64_t kinds = records_kinds(TP_ROLE_NONE);
+
+    for (unsigned round = 0; round < 300; round++) {
+        uint32_t count = round % 3 ? records_mix(&random, slots, 60, kinds, round / 3 % 6)
+                                   : records_heap(&random, slots, round % 9 ? 60 : SLOTS, 3);
+        count = records_shorten(&random, slots, count, 1 + (unsigned)random_below(&random, 4));
+        check_round_trip(count, 0);
+        size_t expected_size = size;
+        ck_assert_uint_le(size, sizeof(expected));
+        memcpy(expected, bytes, size);
+        uint64_t last_then[TP_SLOT_WORDS];
+        memcpy(last_then, last, sizeof(last));
+        for (unsigned i = 0; i < 12; i++) {
+            encode_pieces(count, (uint32_t)random_below(&random, count + 1));
+            ck_assert_uint_eq(taken, count);
+            ck_assert_mem_eq(last, last_then, sizeof(last));
+            ck_assert_uint_eq(size, expected_size);
+            ck_assert_mem_eq(bytes, expected, size);
+        }
+    }
+}
+END_TEST
+
+static uint32_t count_ranges(const uint64_t *records, uint32_t count)
+{
+    uint32_t found = 0;
+
+    for (uint32_t at = 0; at < count;) {
+        const struct tp_kind_info *kind =
+            &tp_kinds[tp_slot_kind(records + (size_t)at * TP_SLOT_WORDS)];
+        found += kind->role == TP_ROLE_BEGIN || kind->role == TP_ROLE_END;
+        at += kind->slots;
+    }
+    return found;
+}
+
+START_TEST(begins_and_ends_are_told)
+{
+    struct random random = {random_seed("ranges")};
+    uint64_t kinds = records_kinds(TP_ROLE_NONE), points = records_kinds(TP_ROLE_POINT);
+
+    for (unsigned round = 0; round < 200; round++) {
+        uint32_t count = records_mix(&random, slots, 200, round % 4 ? kinds : points, RECORDS_WILD);
+        if (round % 2)
+            count = records_shorten(&random, slots, count, 3);
+        struct tp_block_source source = {.slots = slots, .slot_count = count};
+        struct tp_block_made made;
+        ck_assert_int_eq(tp_block_encode(encoder, &source, &made), 0);
+        ck_assert_uint_eq(count_ranges(made.ranges, made.range_slots), count_ranges(slots, count));
+        if (round % 4 == 0)
+            ck_assert_uint_eq(made.range_slots, 0);
+    }
+}
+END_TEST
+
 static void draw_before(struct random *random)
 {
     records_mix(random, earlier, 1, UINT64_C(1) << TP_EVENT_OP_END, RECORDS_WILD);
@@ -608,6 +690,8 @@ int main(void)
         brief_records_of_an_allocator_come_back_whole,
         brief_records_take_less_than_whole_ones,
         what_is_cut_or_unknown_is_left_for_later,
+        where_a_ring_goes_around_makes_no_difference,
+        begins_and_ends_are_told,
         header_says_what_the_block_holds,
         times_go_on_where_56_bits_wrap,
         lost_records_beyond_the_header_are_not_wrapped,
