@@ -206,15 +206,21 @@ START_TEST(a_ring_alone_tells_what_was_before)
 }
 END_TEST
 
+/* Two allocations, of which the second is in no block. */
+static void lose_second(void)
+{
+    alloc(1000, 0x1000, 64);
+    track_flush(&track);
+    alloc(2000, 0x2000, 100);
+    track_lose(&track);
+}
+
 START_TEST(behind_a_gap_counters_are_those_of_the_ring)
 {
     struct profiling p;
 
     begin();
-    alloc(1000, 0x1000, 64);
-    track_flush(&track);
-    alloc(2000, 0x2000, 100);
-    track_lose(&track);
+    lose_second();
     brief_alloc(0x3000, 8);
     put_records(&track, 7000, "<a >");
     track_leave_in_ring(&track, 0);
@@ -234,10 +240,7 @@ START_TEST(what_tells_no_counters_goes_on_from_those_before_the_gap)
     struct profiling p;
 
     begin();
-    alloc(1000, 0x1000, 64);
-    track_flush(&track);
-    alloc(2000, 0x2000, 100);
-    track_lose(&track);
+    lose_second();
     brief_alloc(0x3000, 8);
     brief_free(0x1000, 64);
     track_leave_in_ring(&track, 0);

@@ -187,3 +187,68 @@ uint32_t tp_overlaps_close(struct tp_overlaps *o, uint32_t *of_thread, uint64_t 
         return overlap;
     return TP_OVERLAP_NONE;
 }
+
+/* ---- their order ---- */
+
+static void collect_events(const struct tp_overlaps *o, struct tp_overlap_verdict *v)
+{
+    for (uint32_t i = v->overlap->first; i != TP_OVERLAP_NONE; i = v->events[v->count++]->next)
+        v->events[v->count] = &o->events[i];
+}
+
+/* Nothing that is told from @now on, and nothing that is open, was before this time. So that there
+ * is some of it, what has been open longest is taken to be over. */
+static uint64_t find_past(struct tp_overlap_verdict *v, uint64_t now)
+{
+    for (;;) {
+        struct tp_overlap_event *oldest = NULL;
+        unsigned past = 0;
+        for (unsigned i = v->count; i-- > 0;)
+            oldest = v->events[i]->to == UINT64_MAX ? v->events[i] : oldest;
+        uint64_t from = oldest ? oldest->from : now;
+        for (unsigned i = 0; i < v->count; i++)
+            past += v->events[i]->to <= from;
+        if (!oldest || past >= v->count / 4)
+            return from;
+        oldest->to = now;
+    }
+}
+
+/* Return: how many events, with all of the past among them, are in order. */
+static unsigned find_order(struct tp_overlap_verdict *v, uint64_t past)
+{
+    struct tp_alloc_turn turns[TP_OVERLAP_MAX];
+
+    for (unsigned i = 0; i < v->count; i++) {
+        const struct tp_overlap_event *e = v->events[i];
+        turns[i] = (struct tp_alloc_turn){.from = e->from,
+                                          .to = e->to,
+                                          .thread = e->thread,
+                                          .is_free = e->is_free,
+                                          .is_wanted = e->to <= past};
+    }
+    unsigned count = tp_alloc_order(turns, v->count, v->overlap->base.is_used, v->order);
+    v->before[0] = v->overlap->base.is_used ? TP_OVERLAP_BASE : TP_OVERLAP_NOBODY;
+    for (unsigned i = 0; i < v->count; i++)
+        v->before[i + 1] = v->events[v->order[i]]->is_free ? TP_OVERLAP_NOBODY : v->order[i];
+    return count;
+}
+
+/* Of the past the events before which nothing else can come, or else all. */
+static unsigned count_past(const struct tp_overlap_verdict *v, uint64_t past, unsigned ordered)
+{
+    unsigned count = 0;
+
+    while (count < ordered && v->events[v->order[count]]->to <= past)
+        count++;
+    return count ? count : ordered;
+}
+
+void tp_overlaps_judge(const struct tp_overlaps *o, struct tp_overlap *overlap, uint64_t now,
+                       struct tp_overlap_verdict *v)
+{
+    *v = (struct tp_overlap_verdict){.overlap = overlap};
+    collect_events(o, v);
+    uint64_t past = now == UINT64_MAX ? now : find_past(v, now);
+    v->past = count_past(v, past, find_order(v, past));
+}

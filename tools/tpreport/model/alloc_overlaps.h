@@ -13,9 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/alloc_order.h"
 #include "model/live_memory.h"
 
 #define TP_OVERLAP_NONE UINT32_MAX
+#define TP_OVERLAP_MAX TP_ALLOC_ORDER_MAX /* events of one */
 #define TP_OVERLAP_EVENTS_MAX (64u << 10) /* of all overlaps */
 
 struct tp_overlap_event {
@@ -52,6 +54,19 @@ struct tp_overlaps {
     uint64_t seed;
 };
 
+#define TP_OVERLAP_BASE TP_OVERLAP_MAX /* whose block one is, where it is no event's */
+#define TP_OVERLAP_NOBODY (TP_OVERLAP_MAX + 1)
+
+/* An overlap's events in an order in which they can have happened. */
+struct tp_overlap_verdict {
+    struct tp_overlap *overlap;
+    struct tp_overlap_event *events[TP_OVERLAP_MAX]; /* as they were told */
+    unsigned count, past;                            /* the first @past of the order stay so */
+    uint8_t order[TP_OVERLAP_MAX];
+    unsigned before[TP_OVERLAP_MAX + 1]; /* by place in the order: whose block was there */
+    bool dies[TP_OVERLAP_MAX + 1];       /* by whose it is; the caller's */
+};
+
 void tp_overlaps_fini(struct tp_overlaps *overlaps);
 
 /** tp_overlaps_find - the one at an address. Return: its index, TP_OVERLAP_NONE for none. */
@@ -78,5 +93,10 @@ void tp_overlaps_end(struct tp_overlaps *overlaps, uint32_t overlap);
 /** tp_overlaps_close - take the first of the events in a thread's list, which happened before @to.
  * Return: its overlap if nothing of that is open any more, else TP_OVERLAP_NONE. */
 uint32_t tp_overlaps_close(struct tp_overlaps *overlaps, uint32_t *of_thread, uint64_t to);
+
+/** tp_overlaps_judge - put the events of an overlap in order, as far as they are past: what is told
+ * from @now on was not before it. UINT64_MAX: nothing more is told. */
+void tp_overlaps_judge(const struct tp_overlaps *overlaps, struct tp_overlap *overlap, uint64_t now,
+                       struct tp_overlap_verdict *ret_verdict);
 
 #endif

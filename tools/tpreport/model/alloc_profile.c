@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/alloc_order.h"
 #include "model/hash.h"
 
 #define CURVE_WIDTH_NS 1000000 /* at first */
@@ -272,94 +271,37 @@ static void free_any(struct tp_alloc_profile *p, struct tp_overlap *overlap, int
     overlap->owed++;
 }
 
-#define BASE TP_ALLOC_ORDER_MAX /* behind the events of an overlap */
-#define NOBODY (BASE + 1)
-
-/* An overlap's events in the order in which they can have happened. */
-struct verdict {
-    struct tp_overlap *overlap;
-    struct tp_overlap_event *events[TP_ALLOC_ORDER_MAX];
-    unsigned count;
-    uint8_t order[TP_ALLOC_ORDER_MAX];
-    unsigned before[TP_ALLOC_ORDER_MAX + 1]; /* by place in the order: whose block was there */
-    bool dies[TP_ALLOC_ORDER_MAX + 1];
-};
-
-static void collect_events(struct tp_alloc_profile *p, struct verdict *v)
+static const struct tp_live_block *block_of(const struct tp_overlap_verdict *v, unsigned who)
 {
-    for (uint32_t i = v->overlap->first; i != TP_OVERLAP_NONE; i = v->events[v->count++]->next)
-        v->events[v->count] = &p->overlaps.events[i];
+    return who == TP_OVERLAP_BASE ? &v->overlap->base : &v->events[who]->block;
 }
 
-/* Nothing that is told from @now on, and nothing that is open, was before this time. So that there
- * is some of it, what has been open longest is taken to be over. */
-static uint64_t find_past(struct verdict *v, uint64_t now)
-{
-    for (;;) {
-        struct tp_overlap_event *oldest = NULL;
-        unsigned past = 0;
-        for (unsigned i = v->count; i-- > 0;)
-            oldest = v->events[i]->to == UINT64_MAX ? v->events[i] : oldest;
-        uint64_t from = oldest ? oldest->from : now;
-        for (unsigned i = 0; i < v->count; i++)
-            past += v->events[i]->to <= from;
-        if (!oldest || past >= v->count / 4)
-            return from;
-        oldest->to = now;
-    }
-}
-
-/* Return: how many events, with all of the past among them, are in order. */
-static unsigned find_order(struct verdict *v, uint64_t past)
-{
-    struct tp_alloc_turn turns[TP_ALLOC_ORDER_MAX];
-
-    for (unsigned i = 0; i < v->count; i++) {
-        const struct tp_overlap_event *e = v->events[i];
-        turns[i] = (struct tp_alloc_turn){.from = e->from,
-                                          .to = e->to,
-                                          .thread = e->thread,
-                                          .is_free = e->is_free,
-                                          .is_wanted = e->to <= past};
-    }
-    unsigned count = tp_alloc_order(turns, v->count, v->overlap->base.is_used, v->order);
-    v->before[0] = v->overlap->base.is_used ? BASE : NOBODY;
-    for (unsigned i = 0; i < v->count; i++)
-        v->before[i + 1] = v->events[v->order[i]]->is_free ? NOBODY : v->order[i];
-    return count;
-}
-
-static const struct tp_live_block *block_of(const struct verdict *v, unsigned who)
-{
-    return who == BASE ? &v->overlap->base : &v->events[who]->block;
-}
-
-/* The first @count events of the order are as they are; of those behind it may turn out otherwise.
+/* Events that are past are as they are; of those behind them it may turn out otherwise.
  * Return: frees among the latter for which there was no block. */
-static uint32_t follow_order(struct tp_alloc_profile *p, struct verdict *v, unsigned count)
+static uint32_t follow_order(struct tp_alloc_profile *p, struct tp_overlap_verdict *v)
 {
     uint32_t owed = 0;
 
     for (unsigned i = 0; i < v->count; i++) {
         struct tp_overlap_event *e = v->events[v->order[i]];
         unsigned before = v->before[i];
-        e->is_over = i < count;
-        if (before != NOBODY)
+        e->is_over = i < v->past;
+        if (before != TP_OVERLAP_NOBODY)
             v->dies[before] = e->is_free || e->is_over;
         if (!e->is_over) {
-            owed += e->is_free && before == NOBODY;
+            owed += e->is_free && before == TP_OVERLAP_NOBODY;
             continue;
         }
-        p->unknown_frees += e->is_free && before == NOBODY;
-        p->unseen_frees += !e->is_free && before != NOBODY;
-        if (e->is_last && before != NOBODY &&
-            (before == BASE || v->events[before]->thread == e->thread))
+        p->unknown_frees += e->is_free && before == TP_OVERLAP_NOBODY;
+        p->unseen_frees += !e->is_free && before != TP_OVERLAP_NOBODY;
+        if (e->is_last && before != TP_OVERLAP_NOBODY &&
+            (before == TP_OVERLAP_BASE || v->events[before]->thread == e->thread))
             count_temporary(p, block_of(v, before), 1);
     }
     return owed;
 }
 
-static void correct(struct tp_alloc_profile *p, const struct verdict *v, unsigned who,
+static void correct(struct tp_alloc_profile *p, const struct tp_overlap_verdict *v, unsigned who,
                     bool *is_dead, int64_t ns)
 {
     if (v->dies[who] != *is_dead)
@@ -367,33 +309,22 @@ static void correct(struct tp_alloc_profile *p, const struct verdict *v, unsigne
     *is_dead = v->dies[who];
 }
 
-/* Of the past the events before which nothing else can come, or else all. */
-static unsigned count_past(const struct verdict *v, uint64_t past, unsigned ordered)
-{
-    unsigned count = 0;
-
-    while (count < ordered && v->events[v->order[count]]->to <= past)
-        count++;
-    return count ? count : ordered;
-}
-
 /* An overlap's events are put in order, and the sums with them, as far as they are past at @now;
  * UINT64_MAX: all of them. */
 static void judge(struct tp_alloc_profile *p, struct tp_overlap *overlap, uint64_t now, int64_t ns)
 {
-    struct verdict v = {.overlap = overlap};
+    struct tp_overlap_verdict v;
 
-    collect_events(p, &v);
-    uint64_t past = now == UINT64_MAX ? now : find_past(&v, now);
-    unsigned count = count_past(&v, past, find_order(&v, past)), live = v.before[count];
-    overlap->owed = follow_order(p, &v, count);
-    correct(p, &v, BASE, &overlap->base_is_dead, ns);
+    tp_overlaps_judge(&p->overlaps, overlap, now, &v);
+    unsigned live = v.before[v.past];
+    overlap->owed = follow_order(p, &v);
+    correct(p, &v, TP_OVERLAP_BASE, &overlap->base_is_dead, ns);
     for (unsigned i = 0; i < v.count; i++)
         if (!v.events[i]->is_free)
             correct(p, &v, i, &v.events[i]->is_dead, ns);
-    if (live == NOBODY) {
+    if (live == TP_OVERLAP_NOBODY) {
         overlap->base.is_used = overlap->base_is_dead = false;
-    } else if (live != BASE) {
+    } else if (live != TP_OVERLAP_BASE) {
         overlap->base = v.events[live]->block;
         overlap->base_is_dead = v.events[live]->is_dead;
     }
@@ -474,7 +405,7 @@ static int add_event(struct tp_alloc_profile *p, uint32_t number, const struct t
     event->to = e->is_untimed ? UINT64_MAX : e->ticks;
     event->is_open = e->is_untimed;
     int error = tp_overlaps_add(overlaps, number, event, &p->threads_known[event->thread].open);
-    if (!error && overlaps->items[number].count == TP_ALLOC_ORDER_MAX)
+    if (!error && overlaps->items[number].count == TP_OVERLAP_MAX)
         error = settle_past(p, number, e);
     if (!error && overlaps->event_count >= TP_OVERLAP_EVENTS_MAX)
         error = settle_all(p, e->ns);
