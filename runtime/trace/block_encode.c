@@ -86,17 +86,18 @@ static size_t fields_worst(unsigned kind)
     return sum;
 }
 
-static size_t payload_worst(size_t slots)
+/* @may_be_brief: allocations and frees may take one slot. */
+static size_t section_worst(size_t slots, bool may_be_brief)
 {
     size_t all = fields_worst(TP_EVENT_ALL), most = 0;
 
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        size_t record = all + fields_worst(kind) + tp_packer_worst(kind);
-        unsigned count = tp_packer_worst(kind) ? 1 : tp_kind_slots(kind); /* it may be brief */
+        size_t packed = tp_packer_worst(kind), record = all + fields_worst(kind) + packed;
+        unsigned count = packed && may_be_brief ? 1 : tp_kind_slots(kind);
         size_t per_slot = count ? (record + count - 1) / count : 0;
         most = per_slot > most ? per_slot : most;
     }
-    return most * slots + 2 * 64 * (size_t)tp_field_count + 1024;
+    return most * slots + 64 * (size_t)tp_field_count + 512;
 }
 
 /* Takes @size bytes of the workspace; only counts them while there is none. */
@@ -117,7 +118,7 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
 {
     size_t section = slots > TP_BLOCK_OPEN_MAX ? slots : TP_BLOCK_OPEN_MAX;
 
-    encoder->payload_size = payload_worst((size_t)slots + TP_BLOCK_OPEN_MAX);
+    encoder->payload_size = section_worst(slots, true) + section_worst(TP_BLOCK_OPEN_MAX, false);
     encoder->payload = take(room, encoder->payload_size);
     encoder->block = take(room, TP_BLOCK_HEADER_BYTES + encoder->payload_size + 8);
     for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
