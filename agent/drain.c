@@ -37,7 +37,6 @@ enum tp_drain_want { WANT_NOTHING, WANT_END };
 struct tp_drain {
     struct tp_block_encoder *encoder;
     uint32_t block_slots;
-    uint64_t *linear;  /* as many slots, copied out of the ring */
     uint64_t *compact; /* open begins, without the gaps */
     char *meta_bytes;
     struct tp_text meta; /* lines not yet written */
@@ -60,7 +59,6 @@ struct tp_drain {
 static void give_back(struct tp_drain *d, void *workspace, size_t size)
 {
     if (d) {
-        tp_os_unmap(d->linear, d->block_slots * TP_SLOT_BYTES);
         tp_os_unmap(d->compact, TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
         tp_os_unmap(d->meta_bytes, META_BYTES);
     }
@@ -89,11 +87,10 @@ int tp_drain_open(struct tp_live *live)
     if (d && workspace) {
         d->block_slots = slots;
         d->encoder = tp_block_encoder_init(workspace, size, slots);
-        d->linear = tp_os_map(slots * TP_SLOT_BYTES);
         d->compact = tp_os_map(TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES);
         d->meta_bytes = tp_os_map(META_BYTES);
     }
-    if (!d || !d->encoder || !d->linear || !d->compact || !d->meta_bytes ||
+    if (!d || !d->encoder || !d->compact || !d->meta_bytes ||
         tp_segments_init(&d->segments, tp_agent.config.max_size)) {
         give_back(d, workspace, size);
         return -ENOMEM;
@@ -201,18 +198,30 @@ static uint32_t most_slots(const struct tp_drain *d, const struct tp_ring_entry 
     return used < most ? (uint32_t)used : most;
 }
 
-/* Copies what a block takes from the ring's tail on into d->linear. Return: slots. */
-static uint32_t copy_records(struct tp_drain *d, const struct tp_ring_entry *e, uint64_t tail,
-                             uint64_t head)
+/* What a block takes from the ring's tail on, where it lies. */
+static struct tp_block_source find_slots(struct tp_drain *d, const struct tp_ring_entry *e,
+                                         uint64_t tail, uint64_t head)
 {
-    const uint64_t *slots = e->slots;
-    uint64_t mask = e->slot_count - 1;
-    uint32_t n = most_slots(d, e, head - tail);
-    uint64_t at = tail & mask, first = e->slot_count - at < n ? e->slot_count - at : n;
+    uint32_t n = most_slots(d, e, head - tail), at = (uint32_t)(tail & (e->slot_count - 1));
+    uint32_t first = e->slot_count - at < n ? e->slot_count - at : n;
+    struct tp_block_source source = {
+        .track = e->header->track,
+        .first_slot = tail,
+        .slots = e->slots + (uint64_t)at * TP_SLOT_WORDS,
+        .more = e->slots,
+        .slot_count = first,
+        .more_count = n - first,
+        .is_shared = true,
+        .open = d->compact,
+        .open_slots = tp_open_stack_compact(e, d->compact, TP_BLOCK_OPEN_MAX),
+        .near_ticks = e->near_ticks,
+    };
 
-    memcpy(d->linear, slots + at * TP_SLOT_WORDS, first * TP_SLOT_BYTES);
-    memcpy(d->linear + first * TP_SLOT_WORDS, slots, (n - first) * TP_SLOT_BYTES);
-    return n;
+    if (e->before[0])
+        memcpy(source.before, e->before, sizeof(source.before));
+    else /* a new track, or a ring that was damaged */
+        tp_brief_before(source.slots, source.slot_count, source.before);
+    return source;
 }
 
 /* One block from the ring's tail. Return: slots taken, or negative. */
@@ -223,27 +232,15 @@ static int drain_block(struct tp_live *live, struct tp_ring_entry *e, uint64_t t
 
     if (!e->near_ticks)
         e->near_ticks = tp_ticks();
-    struct tp_block_source source = {
-        .track = e->header->track,
-        .first_slot = tail,
-        .slots = d->linear,
-        .slot_count = copy_records(d, e, tail, head),
-        .open = d->compact,
-        .open_slots = tp_open_stack_compact(e, d->compact, TP_BLOCK_OPEN_MAX),
-        .near_ticks = e->near_ticks,
-    };
+    struct tp_block_source source = find_slots(d, e, tail, head);
     memcpy(&source.uuid_low, live->uuid, sizeof(source.uuid_low));
-    if (e->before[0])
-        memcpy(source.before, e->before, sizeof(source.before));
-    else
-        tp_brief_before(source.slots, source.slot_count, source.before);
     int error = tp_block_encode(d->encoder, &source, &made);
     if (!error)
         error = tp_segments_append(live, &d->segments, d->dir, made.bytes, made.size, &d->meta);
     if (error && error != -TP_EFULL)
         return error;
     uint32_t n = made.slots;
-    tp_open_stack_replay(e, d->linear, n);
+    tp_open_stack_replay(e, made.ranges, made.range_slots);
     memcpy(e->before, made.last, sizeof(e->before));
     if (error) /* at once before the ring forgets them: whoever dies in between counts them twice */
         tp_loss_raise(live, TP_LOSS_DISCARDED, d->discarded += n);

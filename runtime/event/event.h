@@ -19,6 +19,7 @@
 
 #define TP_SLOT_WORDS 4
 #define TP_SLOT_BYTES 32
+#define TP_KIND_SLOTS_MAX 4 /* of any kind */
 #define TP_TICKS_MASK ((UINT64_C(1) << 56) - 1)
 
 enum tp_event_kind {

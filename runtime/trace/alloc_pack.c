@@ -6,6 +6,7 @@
 #include "event/brief.h"
 
 #define AHEAD 8u                      /* slots whose places in the table are fetched before */
+#define FAR_AHEAD 64u                 /* slots that are fetched before */
 #define AGO_MAX 63u                   /* of what was allocated longer ago the seat is shorter */
 #define STEP_MAX 0xffffu              /* longer ones stay in the column of ticks */
 #define BYTES_MAX (UINT64_C(1) << 32) /* a free of more is not told its size */
@@ -16,7 +17,7 @@ static const uint8_t value_sizes[TP_PACKED_END] = {
     [TP_PACKED_ALLOC_STEP] = 2,     [TP_PACKED_FREE_STEP] = 2,     [TP_PACKED_ALLOC_PLACE] = 1,
     [TP_PACKED_FREE_PLACE] = 1,     [TP_PACKED_ALLOC_ADDRESS] = 8, [TP_PACKED_FREE_ADDRESS] = 8,
     [TP_PACKED_ALLOC_DISTANCE] = 2, [TP_PACKED_FREE_SEAT] = 2,     [TP_PACKED_ALLOC_ASKED] = 4,
-    [TP_PACKED_FREE_BYTES] = 4,     [TP_PACKED_ALLOC_SLACK] = 2,   [TP_PACKED_BRIEF] = 4,
+    [TP_PACKED_FREE_BYTES] = 4,     [TP_PACKED_ALLOC_SLACK] = 0,   [TP_PACKED_BRIEF] = 4,
 };
 
 /* Takes room of the workspace; only counts where there is none. */
@@ -51,13 +52,12 @@ size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
     for (unsigned column = 1; column < TP_PACKED_END; column++)
         packer->columns[column].values = lay(&room, (records + 1) * (size_t)value_sizes[column]);
     packer->narrow_asked = packer->columns[TP_PACKED_ALLOC_ASKED].values;
-    packer->narrow_slack = packer->columns[TP_PACKED_ALLOC_SLACK].values;
     packer->wide_asked = lay(&room, records * sizeof(uint64_t));
-    packer->wide_slack = lay(&room, records * sizeof(uint64_t));
     packer->stacks.values = lay(&room, records * sizeof(uint32_t));
     for (unsigned i = 0; i < TP_SERIES_END; i++)
         room.used += tp_series_lay(&packer->series[i], lay_next(&room), records + 1);
     packer->kinds = lay(&room, records);
+    packer->other_slots = lay(&room, (size_t)records * TP_SLOT_BYTES);
     packer->other_at = lay(&room, (records + 1) * sizeof(*packer->other_at));
     packer->other_kinds = lay(&room, records);
     return room.used;
@@ -71,7 +71,7 @@ size_t tp_packer_worst(unsigned kind)
                                    : 0;
 }
 
-static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS], bool has_brief)
+static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS])
 {
     tp_key_table_begin(&packer->addresses);
     tp_key_table_begin(&packer->sizes);
@@ -84,9 +84,8 @@ static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS]
     for (unsigned i = 0; i < TP_SERIES_END; i++)
         tp_series_begin(&packer->series[i]);
     packer->columns[TP_PACKED_ALLOC_ASKED].values = packer->narrow_asked;
-    packer->columns[TP_PACKED_ALLOC_SLACK].values = packer->narrow_slack;
-    packer->records = packer->allocs = packer->frees = packer->others = packer->brief = 0;
-    packer->has_brief = has_brief;
+    packer->records = packer->allocs = packer->frees = packer->others = 0;
+    packer->other_slot_count = packer->briefs = packer->brief = 0;
     packer->is_wide = false;
     packer->since = packer->latest = 0;
     packer->first_ticks = before[0] & TP_TICKS_MASK;
@@ -101,9 +100,10 @@ static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS]
 #define PUT(packer, column, type, value)                                                           \
     ((type *)(packer)->columns[column].values)[(packer)->columns[column].count++] = (type)(value)
 
-static inline bool is_odd_address(uint64_t address)
+/* Too large for a key where the address is odd. */
+static inline uint64_t key_of(uint64_t address)
 {
-    return address & ((1u << ADDRESS_SHIFT) - 1) || address >> (TP_TABLE_KEY_BITS + ADDRESS_SHIFT);
+    return address >> ADDRESS_SHIFT | address << (64 - ADDRESS_SHIFT);
 }
 
 static inline bool is_odd_size(uint64_t bytes)
@@ -114,17 +114,21 @@ static inline bool is_odd_size(uint64_t bytes)
 /* What is known of an address: an entry of the table. Nothing is ever known of an odd one. */
 static inline uint64_t *find(struct tp_packer *packer, uint64_t address)
 {
-    if (__builtin_expect(is_odd_address(address), 0)) {
+    uint64_t key = key_of(address);
+
+    if (__builtin_expect(key >> TP_TABLE_KEY_BITS != 0, 0)) {
         packer->nowhere = 0;
         return &packer->nowhere;
     }
-    return tp_key_table_find(&packer->addresses, address >> ADDRESS_SHIFT);
+    return tp_key_table_find(&packer->addresses, key);
 }
 
 static inline void know(struct tp_packer *packer, uint64_t *entry, uint64_t address, uint32_t value)
 {
-    if (__builtin_expect(entry != &packer->nowhere, 1))
-        tp_key_table_set(&packer->addresses, entry, address >> ADDRESS_SHIFT, value);
+    uint64_t key = key_of(address);
+
+    if (__builtin_expect(!(key >> TP_TABLE_KEY_BITS), 1))
+        tp_key_table_set(&packer->addresses, entry, key, value);
 }
 
 static uint32_t new_pool(struct tp_packer *packer, uint64_t bytes)
@@ -213,33 +217,35 @@ static inline unsigned put_new(struct tp_packer *packer, uint64_t address, struc
 
 static void widen(struct tp_packer *packer)
 {
-    for (uint32_t i = 0; i < packer->allocs && !packer->is_wide; i++) {
+    for (uint32_t i = 0; i < packer->allocs; i++)
         packer->wide_asked[i] = packer->narrow_asked[i];
-        packer->wide_slack[i] = packer->narrow_slack[i];
-    }
     packer->is_wide = true;
+}
+
+static uint64_t zigzag_slack(uint64_t beyond)
+{
+    beyond &= TP_SLACK_MASK;
+    return (beyond << 1 ^ (0 - (beyond >> (TP_SLACK_BITS - 1)))) & TP_SLACK_MASK;
 }
 
 static inline void put_size(struct tp_packer *packer, uint64_t bytes, uint64_t slack)
 {
-    uint64_t asked = bytes - slack;
-    uint64_t beyond = (slack - tp_allocations_usual_slack(asked)) & TP_SLACK_MASK;
-    uint64_t zigzag = (beyond << 1 ^ (0 - (beyond >> (TP_SLACK_BITS - 1)))) & TP_SLACK_MASK;
+    uint64_t asked = bytes - slack, beyond = slack - tp_allocations_usual_slack(asked);
     uint32_t number = packer->allocs;
 
-    if (__builtin_expect((asked >> 32 | zigzag >> 16) != 0, 0))
+    tp_series_put(&packer->series[TP_SERIES_SLACK], number, beyond ? zigzag_slack(beyond) : 0);
+    if (__builtin_expect(asked >> 32 != 0 && !packer->is_wide, 0))
         widen(packer);
-    if (__builtin_expect(packer->is_wide, 0)) {
+    if (__builtin_expect(packer->is_wide, 0))
         packer->wide_asked[number] = asked;
-        packer->wide_slack[number] = zigzag;
-    } else {
+    else
         packer->narrow_asked[number] = (uint32_t)asked;
-        packer->narrow_slack[number] = (uint16_t)zigzag;
-    }
 }
 
-static inline void put_alloc(struct tp_packer *packer, uint64_t address, uint64_t bytes,
-                             uint64_t slack_and_flags, uint32_t stack)
+static inline __attribute__((always_inline)) void put_alloc(struct tp_packer *packer,
+                                                            uint64_t address, uint64_t bytes,
+                                                            uint64_t slack_and_flags,
+                                                            uint32_t stack)
 {
     uint32_t pool = pool_of(packer, bytes), number = packer->allocs;
     uint64_t *entry = find(packer, address);
@@ -316,8 +322,8 @@ static inline void put_step(struct tp_packer *packer, enum tp_packed column, uin
     step = step <= STEP_MAX ? step : 0;
     packer->sums[0] += step;
     PUT(packer, column, uint16_t, step);
-    if (packer->has_brief)
-        PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    packer->briefs += packer->brief;
     packer->brief = 0;
 }
 
@@ -342,13 +348,24 @@ static inline void put_time(struct tp_packer *packer, uint64_t ticks)
     packer->last[0] = ticks;
 }
 
+static inline void put_other(struct tp_packer *packer, const uint64_t *record, unsigned kind,
+                             unsigned slots)
+{
+    uint64_t *copy = packer->other_slots + (size_t)packer->other_slot_count * TP_SLOT_WORDS;
+
+    memcpy(copy, record, slots * (size_t)TP_SLOT_BYTES);
+    copy[0] = (uint64_t)kind << 56 | (copy[0] & TP_TICKS_MASK); /* whoever writes there meanwhile */
+    packer->other_at[packer->others] = packer->other_slot_count;
+    packer->other_kinds[packer->others++] = (uint8_t)kind;
+    packer->other_slot_count += slots;
+}
+
 /* Returns its slots; 0: it is cut or unknown. */
-static inline uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, uint32_t slot,
-                                 uint32_t left)
+static uint32_t put_whole(struct tp_packer *packer, const uint64_t *record, const uint64_t *end)
 {
     unsigned kind = tp_slot_kind(record), step = tp_kind_slots(kind);
 
-    if (!step || step > left)
+    if (!step || (ptrdiff_t)step * TP_SLOT_WORDS > end - record)
         return 0;
     if (kind == TP_EVENT_ALLOC) {
         put_step(packer, TP_PACKED_ALLOC_STEP, record[0]);
@@ -359,8 +376,7 @@ static inline uint32_t put_whole(struct tp_packer *packer, const uint64_t *recor
         put_step(packer, TP_PACKED_FREE_STEP, record[0]);
         put_free(packer, record[4], counted, record[5]);
     } else {
-        packer->other_at[packer->others] = slot;
-        packer->other_kinds[packer->others++] = (uint8_t)kind;
+        put_other(packer, record, kind, step);
     }
     put_common(packer, record);
     put_time(packer, record[0]);
@@ -387,31 +403,33 @@ static inline void put_brief(struct tp_packer *packer, const uint64_t *record)
     packer->kinds[packer->records++] = kind;
 }
 
-/* An allocation or a free at this address comes soon. Any other record may be taken for one. */
-static inline void expect(const struct tp_packer *packer, const uint64_t *record)
+/* What is read soon: slots, and of a near one the place in the table, as if it were an allocation
+ * or a free. Always inline: apart from the loop it would have no effect that a compiler knows. */
+static inline __attribute__((always_inline)) void expect(const struct tp_packer *packer,
+                                                         const uint64_t *now)
 {
+    const uint64_t *record = now + (size_t)AHEAD * TP_SLOT_WORDS;
     unsigned kind = tp_slot_kind(record);
     uint64_t address = record[tp_is_brief(kind) ? 2 : 4];
 
+    __builtin_prefetch(now + (size_t)FAR_AHEAD * TP_SLOT_WORDS);
     __builtin_prefetch(
-        &packer->addresses.entries[tp_key_table_at(&packer->addresses, address >> ADDRESS_SHIFT)]);
+        &packer->addresses.entries[tp_key_table_at(&packer->addresses, key_of(address))]);
 }
 
-static void end(struct tp_packer *packer)
+static void finish(struct tp_packer *packer)
 {
-    if (packer->has_brief)
-        PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
+    packer->briefs += packer->brief;
+    if (!packer->briefs)
+        packer->columns[TP_PACKED_BRIEF].count = 0;
     packer->columns[TP_PACKED_ALLOC_PLACE].count = packer->allocs;
     packer->columns[TP_PACKED_ALLOC_ASKED].count = packer->allocs;
-    packer->columns[TP_PACKED_ALLOC_SLACK].count = packer->allocs;
     packer->columns[TP_PACKED_FREE_PLACE].count = packer->frees;
     packer->stacks = (struct tp_packed_values){packer->stacks.values, packer->allocs, 4};
-    if (packer->is_wide) {
+    if (packer->is_wide)
         packer->columns[TP_PACKED_ALLOC_ASKED] =
             (struct tp_packed_values){packer->wide_asked, packer->allocs, 8};
-        packer->columns[TP_PACKED_ALLOC_SLACK] =
-            (struct tp_packed_values){packer->wide_slack, packer->allocs, 8};
-    }
 }
 
 /* @last: the last record as it stands in the ring. */
@@ -433,28 +451,70 @@ static void keep_last(struct tp_packer *packer, const uint64_t *last)
     packer->last[3] = series[TP_SERIES_FREED].now + sums[3];
 }
 
-uint32_t tp_packer_take(struct tp_packer *packer, const uint64_t *slots, uint32_t slot_count,
-                        const uint64_t before[TP_SLOT_WORDS], bool has_brief)
+/* Takes records up to @end. Returns where the first one is that was not. @last: the last record. */
+static const uint64_t *take_stretch(struct tp_packer *packer, const uint64_t *record,
+                                    const uint64_t *end, const uint64_t **last)
 {
-    const uint64_t *last = NULL;
-    uint32_t slot = 0;
+    uint32_t step = 1;
 
-    begin(packer, before, has_brief);
-    for (uint32_t step; slot < slot_count; slot += step) {
-        const uint64_t *record = slots + (size_t)slot * TP_SLOT_WORDS;
-        if (slot_count - slot > AHEAD + 1)
-            expect(packer, record + (size_t)AHEAD * TP_SLOT_WORDS);
+    for (; record < end; record += (size_t)step * TP_SLOT_WORDS) {
+        if (end - record > (ptrdiff_t)FAR_AHEAD * TP_SLOT_WORDS)
+            expect(packer, record);
         step = 1;
         if (tp_is_brief(tp_slot_kind(record)))
             put_brief(packer, record);
-        else
-            step = put_whole(packer, record, slot, slot_count - slot);
-        if (!step)
+        else if (!(step = put_whole(packer, record, end)))
             break;
-        last = record;
+        *last = record;
     }
-    end(packer);
+    return record;
+}
+
+/* The record that begins in the last @left slots of the first stretch and goes on in the second.
+ * Returns its slots in the second. */
+static uint32_t take_seam(struct tp_packer *packer, const struct tp_block_source *source,
+                          uint32_t left, uint64_t seam[TP_KIND_SLOTS_MAX * TP_SLOT_WORDS],
+                          const uint64_t **last)
+{
+    const uint64_t *record = source->slots + (size_t)(source->slot_count - left) * TP_SLOT_WORDS;
+    uint32_t step = tp_kind_slots(tp_slot_kind(record));
+
+    if (step <= left || step > left + source->more_count)
+        return 0;
+    memcpy(seam, record, left * TP_SLOT_BYTES);
+    memcpy(seam + (size_t)left * TP_SLOT_WORDS, source->more, (step - left) * TP_SLOT_BYTES);
+    if (put_whole(packer, seam, seam + (size_t)step * TP_SLOT_WORDS) != step)
+        return 0;
+    *last = seam;
+    return step - left;
+}
+
+uint32_t tp_packer_take(struct tp_packer *packer, const struct tp_block_source *source)
+{
+    const uint64_t *end = source->slots + (size_t)source->slot_count * TP_SLOT_WORDS, *last = NULL;
+    uint64_t seam[TP_KIND_SLOTS_MAX * TP_SLOT_WORDS];
+
+    begin(packer, source->before);
+    const uint64_t *at = take_stretch(packer, source->slots, end, &last);
+    uint32_t taken = (uint32_t)((at - source->slots) / TP_SLOT_WORDS);
+    uint32_t left = source->slot_count - taken, in_more = 0;
+    if (left)
+        in_more = take_seam(packer, source, left, seam, &last);
+    if (in_more || !left) {
+        const uint64_t *more = source->more + (size_t)in_more * TP_SLOT_WORDS;
+        end = source->more + (size_t)source->more_count * TP_SLOT_WORDS;
+        at = source->more_count ? take_stretch(packer, more, end, &last) : source->more;
+        taken = source->slot_count + (uint32_t)((at - source->more) / TP_SLOT_WORDS);
+    }
+    finish(packer);
     if (last)
         keep_last(packer, last);
-    return slot;
+    return taken;
+}
+
+uint64_t tp_packer_first_period(const struct tp_packer *packer)
+{
+    const struct tp_series *periods = &packer->series[TP_SERIES_ALLOC_PERIOD];
+
+    return periods->changes && !periods->at[0] ? periods->values[0] : 0;
 }

@@ -7,6 +7,7 @@
 
 #include "event/event.h"
 #include "trace/allocations.h"
+#include "trace/block.h"
 #include "trace/column_encode.h"
 #include "trace/key_table.h"
 #include "trace/series.h"
@@ -20,6 +21,7 @@ enum tp_packer_series {
     TP_SERIES_ALLOC_FLAGS,
     TP_SERIES_ALLOC_PERIOD,
     TP_SERIES_FREE_FLAGS,
+    TP_SERIES_SLACK,
     TP_SERIES_END
 };
 
@@ -49,17 +51,18 @@ struct tp_packer {
     struct tp_packed_values stacks; /* of the allocations */
     struct tp_series series[TP_SERIES_END];
     uint8_t *kinds; /* of the records */
-    uint32_t records, allocs, frees, others;
-    uint32_t *other_at; /* first slots of those that are neither allocations nor frees */
+    uint32_t records, allocs, frees, briefs, others;
+    uint64_t *other_slots; /* copies of those that are neither allocations nor frees */
+    uint32_t *other_at;    /* where in them each begins */
     uint8_t *other_kinds;
+    uint32_t other_slot_count;
     uint64_t first_ticks;
     int64_t latest;               /* time, in ticks since the first */
     uint64_t last[TP_SLOT_WORDS]; /* the last record's first slot, whole */
 
     uint32_t *narrow_asked;
-    uint16_t *narrow_slack;
-    uint64_t *wide_asked, *wide_slack; /* in their place once a value is too large */
-    bool has_brief, is_wide;
+    uint64_t *wide_asked; /* in its place once a value is too large */
+    bool is_wide;
     uint32_t brief;   /* since the last whole one */
     int64_t since;    /* time now, in ticks since the first */
     uint64_t sums[4]; /* of what is taken off each common word */
@@ -72,15 +75,14 @@ size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records);
 size_t tp_packer_worst(unsigned kind);
 
 /**
- * tp_packer_take - take a block's records apart
- * @slots:     @slot_count slots, as in a ring
- * @before:    first slot of the record before, whole; zeros for none
- * @has_brief: some of them are brief
+ * tp_packer_take - take a block's records apart, each slot is read once
  *
  * Ends before a record that is cut off or of no known kind.
  * Return: slots taken.
  */
-uint32_t tp_packer_take(struct tp_packer *packer, const uint64_t *slots, uint32_t slot_count,
-                        const uint64_t before[TP_SLOT_WORDS], bool has_brief);
+uint32_t tp_packer_take(struct tp_packer *packer, const struct tp_block_source *source);
+
+/** tp_packer_first_period - of the first allocation; 0: they are no samples, or there are none */
+uint64_t tp_packer_first_period(const struct tp_packer *packer);
 
 #endif

@@ -8,6 +8,7 @@
  * Both work in the caller's memory.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -72,7 +73,9 @@ struct tp_block_source {
     uint32_t track, uuid_low;
     uint64_t first_slot;   /* number of the first slot */
     const uint64_t *slots; /* as in a ring: records of known kinds, brief ones too, in order */
-    uint32_t slot_count;   /* at most the encoder's */
+    const uint64_t *more;  /* and behind them, where a ring has gone around */
+    uint32_t slot_count, more_count; /* together at most the encoder's */
+    bool is_shared;                  /* others may write there meanwhile */
     uint32_t open_slots;
     const uint64_t *open; /* begin records of the ranges open before, outermost first */
     uint64_t near_ticks;  /* full ticks within 2^55 of the first record, for 56-bit times */
@@ -87,6 +90,8 @@ struct tp_block_made {
     uint32_t slots; /* taken: a record that is cut off at the end, or unknown, is left, and all
                        behind it */
     uint64_t last[TP_SLOT_WORDS]; /* what comes before the next block's first record */
+    const uint64_t *ranges;       /* whole records, in order: all begins and ends, and others */
+    uint32_t range_slots;
 };
 
 /**

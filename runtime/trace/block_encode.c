@@ -20,11 +20,10 @@
 
 #define PACKED_LEAST 16u /* allocations and frees in a block */
 
-#define RECORD_SLOTS_MAX 4
-#define RECORD_WORDS_MAX (RECORD_SLOTS_MAX * TP_SLOT_WORDS)
+#define RECORD_WORDS_MAX (TP_KIND_SLOTS_MAX * TP_SLOT_WORDS)
 
 #define TP_KIND(id, NAME, name, slots, role, class_, since, help)                                  \
-    _Static_assert((slots) >= 1 && (slots) <= RECORD_SLOTS_MAX && (id) < 128,                      \
+    _Static_assert((slots) >= 1 && (slots) <= TP_KIND_SLOTS_MAX && (id) < 128,                     \
                    "what a group is made for");
 #include "event/event_kinds.def"
 
@@ -60,6 +59,9 @@ struct tp_block_encoder {
     uint32_t *at;                    /* first slot of each record */
     uint8_t *kinds;                  /* and its kind */
     struct listed listed;
+    const uint64_t *slots; /* in which the listed ones are */
+    uint32_t slot_count;
+    uint64_t *copy;     /* of a source that others may write to */
     uint32_t *selected; /* as at, of one kind */
     struct tp_frames frames;
     struct tp_packer packer;
@@ -84,17 +86,18 @@ static size_t fields_worst(unsigned kind)
     return sum;
 }
 
-static size_t payload_worst(size_t slots)
+/* @may_be_brief: allocations and frees may take one slot. */
+static size_t section_worst(size_t slots, bool may_be_brief)
 {
     size_t all = fields_worst(TP_EVENT_ALL), most = 0;
 
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++) {
-        size_t record = all + fields_worst(kind) + tp_packer_worst(kind);
-        unsigned count = tp_packer_worst(kind) ? 1 : tp_kind_slots(kind); /* it may be brief */
+        size_t packed = tp_packer_worst(kind), record = all + fields_worst(kind) + packed;
+        unsigned count = packed && may_be_brief ? 1 : tp_kind_slots(kind);
         size_t per_slot = count ? (record + count - 1) / count : 0;
         most = per_slot > most ? per_slot : most;
     }
-    return most * slots + 2 * 64 * (size_t)tp_field_count + 1024;
+    return most * slots + 64 * (size_t)tp_field_count + 512;
 }
 
 /* Takes @size bytes of the workspace; only counts them while there is none. */
@@ -115,7 +118,7 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
 {
     size_t section = slots > TP_BLOCK_OPEN_MAX ? slots : TP_BLOCK_OPEN_MAX;
 
-    encoder->payload_size = payload_worst((size_t)slots + TP_BLOCK_OPEN_MAX);
+    encoder->payload_size = section_worst(slots, true) + section_worst(TP_BLOCK_OPEN_MAX, false);
     encoder->payload = take(room, encoder->payload_size);
     encoder->block = take(room, TP_BLOCK_HEADER_BYTES + encoder->payload_size + 8);
     for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
@@ -125,6 +128,7 @@ static void take_buffers(struct tp_block_encoder *encoder, struct room *room, ui
     encoder->at = take(room, section * sizeof(*encoder->at));
     encoder->kinds = take(room, section);
     encoder->selected = take(room, (section + 1) * sizeof(*encoder->selected));
+    encoder->copy = take(room, (size_t)slots * TP_SLOT_BYTES);
     size_t size = tp_packer_lay(&encoder->packer, NULL, slots);
     tp_packer_lay(&encoder->packer, take(room, size), slots);
 }
@@ -228,7 +232,7 @@ static unsigned put_group(struct tp_block_encoder *encoder, struct tp_wire_out *
         struct tp_planes planes =
             tp_column_put(out, field, words, count, any, differ, encoder->values);
         if (field->word == 0 || encoder->is_packed)
-            tp_frames_cut(&encoder->frames, out, planes);
+            tp_frames_cut(&encoder->frames, out, planes, encoder->is_packed);
         columns++;
     }
     if (!columns && kind != TP_EVENT_ALL) {
@@ -281,6 +285,8 @@ static uint32_t survey(struct tp_block_encoder *encoder, const uint64_t *slots, 
     encoder->records = records;
     encoder->latest = latest;
     encoder->listed = (struct listed){kinds, at, records};
+    encoder->slots = slots;
+    encoder->slot_count = slot;
     memcpy(encoder->look.any, any, sizeof(any));
     memcpy(encoder->look.differ, differ, sizeof(differ));
     return slot;
@@ -305,35 +311,82 @@ static uint32_t select_kind(struct tp_block_encoder *encoder, unsigned kind)
  * Whether so many allocations and frees that it is worth it. Of samples nothing is foretold: what
  * comes between them is not recorded.
  */
-static bool is_to_be_packed(const struct tp_block_encoder *encoder, const uint64_t *slots)
+static bool is_worth_packing(uint32_t allocations, uint32_t records, uint64_t first_period)
 {
-    uint32_t allocs = encoder->counts[TP_EVENT_ALLOC],
-             all = allocs + encoder->counts[TP_EVENT_FREE];
-
-    if (all < PACKED_LEAST || all < encoder->records / 8)
-        return false;
-    for (uint32_t i = 0; allocs && i < encoder->records; i++)
-        if (encoder->kinds[i] == TP_EVENT_ALLOC)
-            return !slots[(size_t)encoder->at[i] * TP_SLOT_WORDS + 7];
-    return true;
+    return allocations >= PACKED_LEAST && allocations >= records / 8 && !first_period;
 }
 
-/* The records surveyed last are taken apart. Returns the slots taken. */
-static uint32_t pack(struct tp_block_encoder *encoder, const struct tp_block_source *source,
-                     uint32_t slot_count, bool has_brief)
+/* The same of the records that were surveyed. */
+static bool is_to_be_packed(const struct tp_block_encoder *encoder, const uint64_t *slots)
+{
+    uint32_t allocs = encoder->counts[TP_EVENT_ALLOC];
+    uint64_t period = 0;
+
+    for (uint32_t i = 0; allocs && i < encoder->records; i++)
+        if (encoder->kinds[i] == TP_EVENT_ALLOC) {
+            period = slots[(size_t)encoder->at[i] * TP_SLOT_WORDS + 7];
+            break;
+        }
+    return is_worth_packing(allocs + encoder->counts[TP_EVENT_FREE], encoder->records, period);
+}
+
+/* The source's records are taken apart. Returns the slots taken. */
+static uint32_t pack(struct tp_block_encoder *encoder, const struct tp_block_source *source)
 {
     struct tp_packer *packer = &encoder->packer;
-    uint32_t taken = tp_packer_take(packer, source->slots, slot_count, source->before, has_brief);
+    uint32_t taken = tp_packer_take(packer, source);
 
-    encoder->is_packed = true;
+    encoder->is_packed =
+        packer->briefs || is_worth_packing(packer->allocs + packer->frees, packer->records,
+                                           tp_packer_first_period(packer));
     encoder->records = packer->records;
     encoder->latest = packer->latest;
+    encoder->slots = packer->other_slots;
+    encoder->slot_count = packer->other_slot_count;
     encoder->listed = (struct listed){packer->other_kinds, packer->other_at, packer->others};
     memset(encoder->counts, 0, sizeof(encoder->counts));
     encoder->counts[TP_EVENT_ALLOC] = packer->allocs;
     encoder->counts[TP_EVENT_FREE] = packer->frees;
     for (uint32_t i = 0; i < packer->others; i++)
         encoder->counts[packer->other_kinds[i]]++;
+    return taken;
+}
+
+/* The source's slots in one piece that nobody else writes to. */
+static struct tp_block_source make_own(const struct tp_block_encoder *encoder,
+                                       const struct tp_block_source *source)
+{
+    struct tp_block_source own = *source;
+
+    if (!source->is_shared && !source->more_count)
+        return own;
+    if (source->slot_count)
+        memcpy(encoder->copy, source->slots, source->slot_count * (size_t)TP_SLOT_BYTES);
+    if (source->more_count)
+        memcpy(encoder->copy + (size_t)source->slot_count * TP_SLOT_WORDS, source->more,
+               source->more_count * (size_t)TP_SLOT_BYTES);
+    own.slots = encoder->copy;
+    own.slot_count += source->more_count;
+    own.more_count = 0;
+    return own;
+}
+
+/* Surveys the source's records, or packs them. After a block that was packed the next one mostly is
+ * as well. Returns the slots taken. */
+static uint32_t take_records(struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                             bool was_packed)
+{
+    if (was_packed) {
+        uint32_t taken = pack(encoder, source);
+        if (encoder->is_packed)
+            return taken;
+    }
+    struct tp_block_source own = make_own(encoder, source);
+    uint32_t taken = survey(encoder, own.slots, own.slot_count);
+    if (is_to_be_packed(encoder, own.slots) ||
+        (taken < own.slot_count &&
+         tp_is_brief(tp_slot_kind(own.slots + (size_t)taken * TP_SLOT_WORDS))))
+        return pack(encoder, &own);
     return taken;
 }
 
@@ -354,8 +407,9 @@ static struct tp_packed_out packed_out(struct tp_block_encoder *encoder, struct 
 
 /* The group of @count records of @kind. Returns the groups put. */
 static unsigned put_group_of(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                             const uint64_t *slots, unsigned kind, uint32_t count)
+                             unsigned kind, uint32_t count)
 {
+    const uint64_t *slots = encoder->slots;
     struct look look;
 
     if (is_of_packer(encoder, kind)) {
@@ -370,16 +424,15 @@ static unsigned put_group_of(struct tp_block_encoder *encoder, struct tp_wire_ou
 }
 
 /* Puts the section whose records were surveyed or packed last. */
-static int put_groups(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                      const uint64_t *slots)
+static int put_groups(struct tp_block_encoder *encoder, struct tp_wire_out *out)
 {
     tp_wire_put_varint(out, encoder->records);
     uint8_t *group_count = out->at;
     tp_wire_put_u8(out, 0);
-    unsigned groups = put_group_of(encoder, out, slots, TP_EVENT_ALL, encoder->records);
+    unsigned groups = put_group_of(encoder, out, TP_EVENT_ALL, encoder->records);
     for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
         if (encoder->counts[kind] && encoder->fields[kind].count)
-            groups += put_group_of(encoder, out, slots, kind, encoder->counts[kind]);
+            groups += put_group_of(encoder, out, kind, encoder->counts[kind]);
     if (out->full)
         return -TP_ELIMIT;
     *group_count = (uint8_t)groups;
@@ -390,28 +443,12 @@ static int put_open(struct tp_block_encoder *encoder, struct tp_wire_out *out, c
                     uint32_t open_slots)
 {
     encoder->is_packed = false;
-    return survey(encoder, open, open_slots) < open_slots ? -TP_ECORRUPT
-                                                          : put_groups(encoder, out, open);
+    return survey(encoder, open, open_slots) < open_slots ? -TP_ECORRUPT : put_groups(encoder, out);
 }
 
-/* Surveys the source's records, or packs them. Returns the slots taken. */
-static uint32_t take_records(struct tp_block_encoder *encoder, const struct tp_block_source *source,
-                             bool *ret_has_brief)
+static int put_records(struct tp_block_encoder *encoder, struct tp_wire_out *out)
 {
-    uint32_t taken = survey(encoder, source->slots, source->slot_count);
-    bool has_brief = taken < source->slot_count &&
-                     tp_is_brief(tp_slot_kind(source->slots + (size_t)taken * TP_SLOT_WORDS));
-
-    *ret_has_brief = has_brief;
-    if (has_brief)
-        return pack(encoder, source, source->slot_count, true);
-    return is_to_be_packed(encoder, source->slots) ? pack(encoder, source, taken, false) : taken;
-}
-
-static int put_records(struct tp_block_encoder *encoder, struct tp_wire_out *out,
-                       const uint64_t *slots)
-{
-    int error = put_groups(encoder, out, slots);
+    int error = put_groups(encoder, out);
 
     if (error || !encoder->is_packed)
         return error;
@@ -420,29 +457,49 @@ static int put_records(struct tp_block_encoder *encoder, struct tp_wire_out *out
     return out->full ? -TP_ELIMIT : 0;
 }
 
-/* What comes before the next block's first record. */
-static void get_last(const struct tp_block_encoder *encoder, const struct tp_block_source *source,
-                     uint64_t last[TP_SLOT_WORDS])
+static bool has_ranges(const struct tp_block_encoder *encoder)
 {
-    uint32_t records = encoder->records;
-    const uint64_t *from = encoder->is_packed ? encoder->packer.last
-                           : records
-                               ? source->slots + (size_t)encoder->at[records - 1] * TP_SLOT_WORDS
-                               : source->before;
-
-    memcpy(last, from, TP_SLOT_BYTES);
+    for (unsigned kind = 1; kind < TP_EVENT_KIND_END; kind++)
+        if (encoder->counts[kind] &&
+            (tp_kinds[kind].role == TP_ROLE_BEGIN || tp_kinds[kind].role == TP_ROLE_END))
+            return true;
+    return false;
 }
 
-static uint32_t sum_lost(const struct tp_block_encoder *encoder, const uint64_t *slots)
+/* What the caller goes on with. */
+static void tell(const struct tp_block_encoder *encoder, const struct tp_block_source *source,
+                 struct tp_block_made *made)
+{
+    uint32_t records = encoder->records;
+    const uint64_t *last = source->before;
+
+    if (encoder->is_packed)
+        last = encoder->packer.last;
+    else if (records)
+        last = encoder->slots + (size_t)encoder->at[records - 1] * TP_SLOT_WORDS;
+    memcpy(made->last, last, sizeof(made->last));
+    made->ranges = encoder->slots;
+    made->range_slots = has_ranges(encoder) ? encoder->slot_count : 0;
+}
+
+static uint32_t sum_lost(const struct tp_block_encoder *encoder)
 {
     uint64_t sum = 0;
 
     for (uint32_t i = 0; encoder->counts[TP_EVENT_LOST] && i < encoder->listed.count; i++)
         if (encoder->listed.kinds[i] == TP_EVENT_LOST) {
-            uint64_t lost = slots[(size_t)encoder->listed.at[i] * TP_SLOT_WORDS + 4];
+            uint64_t lost = encoder->slots[(size_t)encoder->listed.at[i] * TP_SLOT_WORDS + 4];
             sum = lost > UINT32_MAX - sum ? UINT32_MAX : sum + lost;
         }
     return (uint32_t)sum;
+}
+
+static uint64_t get_first_ticks(const struct tp_block_encoder *encoder, uint64_t near)
+{
+    if (!encoder->records)
+        return near;
+    return tp_ticks_unwrap(
+        encoder->is_packed ? encoder->packer.first_ticks : tp_slot_ticks(encoder->slots), near);
 }
 
 /* Compresses where that helps. Returns the bytes stored. */
@@ -475,27 +532,25 @@ int tp_block_encode(struct tp_block_encoder *encoder, const struct tp_block_sour
                     struct tp_block_made *ret_made)
 {
     struct tp_wire_out out = {encoder->payload, encoder->payload + encoder->payload_size, false};
-    uint64_t first_ticks = source->near_ticks;
-    bool has_brief;
+    uint64_t slot_count = (uint64_t)source->slot_count + source->more_count;
+    bool was_packed = encoder->is_packed;
 
-    if (source->slot_count > encoder->slots_max || source->open_slots > TP_BLOCK_OPEN_MAX)
+    if (slot_count > encoder->slots_max || source->open_slots > TP_BLOCK_OPEN_MAX)
         return -TP_ELIMIT;
     tp_frames_begin(&encoder->frames, encoder->payload);
     int error = put_open(encoder, &out, source->open, source->open_slots);
     if (error)
         return error;
-    uint32_t taken = take_records(encoder, source, &has_brief);
-    if (source->slot_count && !taken)
+    uint32_t taken = take_records(encoder, source, was_packed);
+    if (slot_count && !taken)
         return -TP_ECORRUPT;
     ret_made->slots = taken;
-    get_last(encoder, source, ret_made->last);
-    error = put_records(encoder, &out, source->slots);
+    tell(encoder, source, ret_made);
+    error = put_records(encoder, &out);
     if (error)
         return error;
-    if (encoder->records)
-        first_ticks = tp_ticks_unwrap(encoder->is_packed ? encoder->packer.first_ticks
-                                                         : tp_slot_ticks(source->slots),
-                                      first_ticks);
+    bool has_brief = encoder->is_packed && encoder->packer.briefs;
+    uint64_t first_ticks = get_first_ticks(encoder, source->near_ticks);
     struct tp_block_header header = {
         .type = TP_BLOCK_EVENTS,
         .flags = (uint8_t)((source->flags & TP_BLOCK_RECOVERED) |
@@ -507,7 +562,7 @@ int tp_block_encode(struct tp_block_encoder *encoder, const struct tp_block_sour
         .first_slot = source->first_slot,
         .first_ticks = first_ticks,
         .last_ticks = first_ticks + (uint64_t)encoder->latest,
-        .lost = sum_lost(encoder, source->slots),
+        .lost = sum_lost(encoder),
         .uuid_low = source->uuid_low,
     };
     finish(encoder, &header, ret_made);

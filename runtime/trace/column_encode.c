@@ -2,7 +2,8 @@
 #include "trace/column_encode.h"
 
 #define PACKED_LOW_MAX 16u
-#define RUN_LEAST 16u /* values to a change of a series that is told by its runs */
+#define LOOKED_AT 1024u /* values, for how many low bits are noise */
+#define RUN_LEAST 4u    /* values to a change of a series that is told by its runs */
 
 /* The zigzag of a difference may need one bit more than the field; short runs become raw bytes. */
 size_t tp_column_worst(const struct tp_field_info *field)
@@ -242,35 +243,46 @@ struct tp_planes tp_column_put(struct tp_wire_out *out, const struct tp_field_in
     return planes;
 }
 
+/* As many values at a time as make whole bytes and fit a word. May write a word behind them. */
+static inline __attribute__((always_inline)) uint8_t *
+put_low_bits_by(uint8_t *p, const uint32_t *values, uint32_t count, unsigned low, unsigned some)
+{
+    uint32_t mask = (1u << low) - 1, i = 0;
+    uint64_t bits;
+
+    for (; i + some <= count; i += some, p += some * low / 8) {
+        bits = 0;
+        for (unsigned k = some; k-- > 0;)
+            bits = bits << low | (values[i + k] & mask);
+        tp_wire_store_u64(p, bits);
+    }
+    bits = 0;
+    for (uint32_t k = count; k-- > i;)
+        bits = bits << low | (values[k] & mask);
+    tp_wire_store_u64(p, bits);
+    return p + ((count - i) * low + 7) / 8;
+}
+
 /* Values side by side, @low bits of each. */
 static void put_low_bits(struct tp_wire_out *out, const uint32_t *values, uint32_t count,
                          unsigned low)
 {
-    uint64_t bits = 0, mask = (UINT64_C(1) << low) - 1;
-    unsigned used = 0;
-
-    if (tp_wire_room(out) < (size_t)count * low / 8 + 8) {
+    if (tp_wire_room(out) < ((size_t)count * low + 7) / 8 + 16) {
         out->full = true;
         return;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        bits |= (values[i] & mask) << used;
-        used += low;
-        if (used >= 32) {
-            tp_wire_store_u32(out->at, (uint32_t)bits);
-            out->at += 4;
-            bits >>= 32;
-            used -= 32;
-        }
-    }
-    tp_wire_store_u64(out->at, bits);
-    out->at += (used + 7) / 8;
+    if (low <= 8)
+        out->at = put_low_bits_by(out->at, values, count, low, 8);
+    else
+        out->at = put_low_bits_by(out->at, values, count, low, 4);
 }
 
-/* How many low bits of noisy values leave a byte of all but few of them; some are looked at. */
+/* How many low bits of noisy values leave no more than a byte of all but few of them; some are
+ * looked at. */
 static unsigned choose_low_bits(const uint32_t *values, uint32_t count)
 {
-    uint32_t longer[33] = {0}, above = 0, step = 1 + count / 4096, seen = (count + step - 1) / step;
+    uint32_t longer[33] = {0}, above = 0, step = 1 + count / LOOKED_AT,
+             seen = (count + step - 1) / step;
     unsigned length = 32;
 
     for (uint32_t i = 0; i < count; i += step)
@@ -280,7 +292,9 @@ static unsigned choose_low_bits(const uint32_t *values, uint32_t count)
         if (above > seen / 256)
             break;
     }
-    return length - 8 < PACKED_LOW_MAX ? length - 8 : PACKED_LOW_MAX;
+    unsigned low = length - 8;
+    low += low > 8 && low % 2; /* four of them make whole bytes */
+    return low < PACKED_LOW_MAX ? low : PACKED_LOW_MAX;
 }
 
 /* What comes behind the shift of values that are not all equal. */
@@ -336,17 +350,33 @@ static struct look look_at_wide(const uint64_t *values, uint32_t count)
     return look;
 }
 
-static struct look look_at(const struct tp_packed_values *column)
+/* Without the least of them, which takes longer to find. */
+static inline __attribute__((always_inline)) struct look
+look_at_noise(const void *values, unsigned size, uint32_t count)
 {
+    uint32_t first = value_at(values, size, 0), any = 0, differ = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        any |= value_at(values, size, i);
+        differ |= value_at(values, size, i) ^ first;
+    }
+    return (struct look){differ ? 0 : first, any, differ ? any : 0};
+}
+
+static struct look look_at(const struct tp_packed_values *column, bool is_noise)
+{
+    const void *values = column->values;
+    uint32_t count = column->count;
+
     switch (column->size) {
     case 1:
-        return look_at_small(column->values, 1, column->count);
+        return look_at_noise(values, 1, count);
     case 2:
-        return look_at_small(column->values, 2, column->count);
+        return is_noise ? look_at_noise(values, 2, count) : look_at_small(values, 2, count);
     case 4:
-        return look_at_small(column->values, 4, column->count);
+        return is_noise ? look_at_noise(values, 4, count) : look_at_small(values, 4, count);
     default:
-        return look_at_wide(column->values, column->count);
+        return look_at_wide(values, count);
     }
 }
 
@@ -407,7 +437,7 @@ struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
                                       const struct tp_packed_values *values, bool is_noise,
                                       uint32_t *scratch)
 {
-    struct look look = look_at(values);
+    struct look look = look_at(values, is_noise);
     uint8_t *data = begin_column(out, column);
     struct tp_planes planes = {0};
     unsigned shift = 0, low = 0;
@@ -442,7 +472,7 @@ struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
 struct tp_planes tp_column_put_small(struct tp_wire_out *out, uint8_t column,
                                      const struct tp_packed_values *values, uint32_t *scratch)
 {
-    struct look look = look_at(values);
+    struct look look = look_at(values, true);
     uint8_t *data = begin_column(out, column);
     struct tp_planes planes = {0};
     uint32_t any;
@@ -493,6 +523,23 @@ struct tp_planes tp_column_put_series(struct tp_wire_out *out, const struct tp_f
     return (struct tp_planes){0};
 }
 
+/* Most of them are short, and so take a byte for the kind and one for the length. */
+static void put_kind_runs(struct tp_wire_out *out, const uint8_t *kinds, uint32_t count)
+{
+    for (uint32_t i = 0, start = 0; i < count; start = i) {
+        while (i < count && kinds[i] == kinds[start])
+            i++;
+        if (i - start < 0x80 && tp_wire_room(out) >= 2) {
+            out->at[0] = kinds[start];
+            out->at[1] = (uint8_t)(i - start);
+            out->at += 2;
+        } else {
+            tp_wire_put_varint(out, kinds[start]);
+            tp_wire_put_varint(out, i - start);
+        }
+    }
+}
+
 void tp_column_put_kinds(struct tp_wire_out *out, const struct tp_field_info *field,
                          const uint8_t *kinds, uint32_t count)
 {
@@ -508,12 +555,7 @@ void tp_column_put_kinds(struct tp_wire_out *out, const struct tp_field_info *fi
         put_bytes(out, kinds, count);
         end_column(out, data, TP_ENCODING_RAW);
     } else {
-        for (uint32_t i = 0, start = 0; i < count; start = i) {
-            while (i < count && kinds[i] == kinds[start])
-                i++;
-            tp_wire_put_varint(out, kinds[start]);
-            tp_wire_put_varint(out, i - start);
-        }
+        put_kind_runs(out, kinds, count);
         end_column(out, data, TP_ENCODING_RUNS);
     }
 }

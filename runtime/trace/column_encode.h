@@ -50,8 +50,7 @@ struct tp_planes tp_column_put_packed(struct tp_wire_out *out, uint8_t column,
 struct tp_planes tp_column_put_small(struct tp_wire_out *out, uint8_t column,
                                      const struct tp_packed_values *values, uint32_t *scratch);
 
-/** tp_column_put_series - a column of @count values, not all of them 0; @words, @values: room for
- * them */
+/** tp_column_put_series - a column of @count values; @words, @values: room for them */
 struct tp_planes tp_column_put_series(struct tp_wire_out *out, const struct tp_field_info *field,
                                       const struct tp_series *series, uint32_t count,
                                       uint64_t *words, uint64_t *values);

@@ -2,6 +2,10 @@
 #include "trace/frames.h"
 
 #define FRAME_LEAST 512u
+#define QUICK_STEP 8 /* bytes from one place where a repetition is looked for to the next */
+#define CODES_ALWAYS                                                                               \
+    1 /* of literals, also with such steps: ZSTD_ps_enable, as it is called now                    \
+       */
 
 /*
  * zstd's level 1 with longer matches and a larger table: on streams of operators 2 % smaller, 5 %
@@ -33,7 +37,7 @@ bool tp_frames_init(struct tp_frames *frames, void *workspace, size_t size)
     ZSTD_CCtx_setParameter(zstd, ZSTD_c_hashLog, (int)compression.hashLog);
     ZSTD_CCtx_setParameter(zstd, ZSTD_c_searchLog, (int)compression.searchLog);
     ZSTD_CCtx_setParameter(zstd, ZSTD_c_minMatch, (int)compression.minMatch);
-    ZSTD_CCtx_setParameter(zstd, ZSTD_c_targetLength, (int)compression.targetLength);
+    ZSTD_CCtx_setParameter(zstd, ZSTD_c_literalCompressionMode, CODES_ALWAYS);
     ZSTD_CCtx_setParameter(zstd, ZSTD_c_strategy, (int)compression.strategy);
     return true;
 }
@@ -44,15 +48,18 @@ void tp_frames_begin(struct tp_frames *frames, const uint8_t *payload)
     frames->cut_count = 0;
 }
 
-void tp_frames_cut(struct tp_frames *frames, const struct tp_wire_out *out, struct tp_planes planes)
+void tp_frames_cut(struct tp_frames *frames, const struct tp_wire_out *out, struct tp_planes planes,
+                   bool is_quick)
 {
     uint32_t end = (uint32_t)(out->at - frames->payload);
 
     if (out->full || planes.bytes < FRAME_LEAST ||
         frames->cut_count + planes.count + 1 > TP_CUTS_MAX)
         return;
-    for (uint32_t i = planes.count + 1; i-- > 0;)
+    for (uint32_t i = planes.count + 1; i-- > 0;) {
+        frames->is_quick[frames->cut_count] = is_quick && i;
         frames->cuts[frames->cut_count++] = end - i * planes.bytes;
+    }
 }
 
 size_t tp_frames_compress(struct tp_frames *frames, uint32_t bytes, uint8_t *stored, size_t room)
@@ -63,6 +70,8 @@ size_t tp_frames_compress(struct tp_frames *frames, uint32_t bytes, uint8_t *sto
         to = i < frames->cut_count ? frames->cuts[i] : bytes;
         if (to == from)
             continue;
+        int step = i && frames->is_quick[i - 1] ? QUICK_STEP : (int)compression.targetLength;
+        ZSTD_CCtx_setParameter(frames->zstd, ZSTD_c_targetLength, step);
         size_t frame = ZSTD_compress2(frames->zstd, stored + size, room - size,
                                       frames->payload + from, to - from);
         if (ZSTD_isError(frame))

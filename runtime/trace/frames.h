@@ -24,6 +24,7 @@ struct tp_frames {
     ZSTD_CCtx *zstd;
     const uint8_t *payload;
     uint32_t cuts[TP_CUTS_MAX]; /* where a frame ends and another begins, rising */
+    bool is_quick[TP_CUTS_MAX]; /* the frame behind it */
     unsigned cut_count;
 };
 
@@ -36,9 +37,10 @@ bool tp_frames_init(struct tp_frames *frames, void *workspace, size_t size);
 /** tp_frames_begin - a payload begins at @payload */
 void tp_frames_begin(struct tp_frames *frames, const uint8_t *payload);
 
-/** tp_frames_cut - a frame for each plane of the column that ends where @out is */
-void tp_frames_cut(struct tp_frames *frames, const struct tp_wire_out *out,
-                   struct tp_planes planes);
+/** tp_frames_cut - a frame for each plane of the column that ends where @out is; @is_quick: little
+ * of it repeats, and is looked for in fewer places */
+void tp_frames_cut(struct tp_frames *frames, const struct tp_wire_out *out, struct tp_planes planes,
+                   bool is_quick);
 
 /** tp_frames_compress - the payload of @bytes. Return: bytes stored, or what zstd says is wrong. */
 size_t tp_frames_compress(struct tp_frames *frames, uint32_t bytes, uint8_t *stored, size_t room);

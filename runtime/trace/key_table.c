@@ -17,6 +17,7 @@ size_t tp_key_table_lay(struct tp_key_table *table, void *base, uint32_t keys)
     while (UINT32_C(1) << bits < 2 * keys)
         bits++;
     table->arrays = base;
+    table->bits = 0;
     table->bits_max = bits;
     return size_of(bits + 1) - size_of(FIRST_BITS);
 }
@@ -26,6 +27,7 @@ static void take_array(struct tp_key_table *table, unsigned bits)
     size_t before = size_of(bits) - size_of(FIRST_BITS);
 
     table->entries = table->arrays + before / sizeof(uint64_t);
+    table->mask = (UINT32_C(1) << bits) - 1;
     table->bits = bits;
     table->used_max = bits < table->bits_max ? UINT32_C(1) << (bits - 1) : UINT32_MAX;
     memset(table->entries, 0, size_of(bits));
@@ -33,14 +35,18 @@ static void take_array(struct tp_key_table *table, unsigned bits)
 
 void tp_key_table_begin(struct tp_key_table *table)
 {
-    take_array(table, FIRST_BITS);
+    unsigned bits = table->bits < FIRST_BITS ? FIRST_BITS : table->bits;
+
+    if (bits > FIRST_BITS && table->used < UINT32_C(1) << (bits - 3))
+        bits--;
+    take_array(table, bits);
     table->used = 0;
 }
 
 void tp_key_table_grow(struct tp_key_table *table)
 {
     const uint64_t *entries = table->entries;
-    uint32_t count = UINT32_C(1) << table->bits;
+    uint32_t count = table->mask + 1;
 
     take_array(table, table->bits + 1);
     for (uint32_t i = 0; i < count; i++)

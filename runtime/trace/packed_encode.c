@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/packed_encode.h"
 
-#define LOOKED_AT 4096u /* of the sizes of a block's allocations */
+#define LOOKED_AT 1024u /* of the sizes of a block's allocations */
 
 /* The columns of event_kinds.def that are series. */
 static const struct {
@@ -89,7 +89,18 @@ static void put_section_column(const struct tp_packed_out *to, unsigned column,
                                   ? put_steps(to, column, values->values, values->count)
                                   : tp_column_put_packed(to->out, (uint8_t)column, values,
                                                          is_noise(column, values), to->scratch);
-    tp_frames_cut(to->frames, to->out, planes);
+    tp_frames_cut(to->frames, to->out, planes, true);
+}
+
+static void put_slack(const struct tp_packed_out *to, const struct tp_series *slack, uint32_t count)
+{
+    const struct tp_field_info field = {
+        .column = TP_PACKED_ALLOC_SLACK, .bits = TP_SLACK_BITS, .encoding = TP_ENCODING_PLANES};
+
+    tp_wire_put_varint(to->out, count);
+    struct tp_planes planes =
+        tp_column_put_series(to->out, &field, slack, count, to->words, to->values);
+    tp_frames_cut(to->frames, to->out, planes, true);
 }
 
 void tp_packed_put_section(const struct tp_packed_out *to, const struct tp_packer *packer)
@@ -102,6 +113,10 @@ void tp_packed_put_section(const struct tp_packed_out *to, const struct tp_packe
             put_section_column(to, column, &packer->columns[column]);
             columns++;
         }
+    if (packer->allocs) {
+        put_slack(to, &packer->series[TP_SERIES_SLACK], packer->allocs);
+        columns++;
+    }
     if (!to->out->full)
         *column_count = columns;
 }
@@ -142,7 +157,7 @@ static unsigned put_column(const struct tp_packed_out *to, const struct tp_packe
         planes = tp_column_put_small(to->out, (uint8_t)field->column, &packer->stacks, to->scratch);
     else
         return 0;
-    tp_frames_cut(to->frames, to->out, planes);
+    tp_frames_cut(to->frames, to->out, planes, true);
     return 1;
 }
 

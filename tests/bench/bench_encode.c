@@ -5,9 +5,12 @@
  * some many times in a row, with times jittered at 2.5 ticks a nanosecond, shapes, autograd
  * sequence numbers and the counters of a host allocator. The seed is fixed.
  *
- * Then the same of a stream of allocations: a random one of 4,096 live blocks of 16 to 4,096 bytes
- * is replaced, by the block of its size that was freed last or by a new one.
+ * Then the same of streams of allocations: a random one of 4,096 live blocks of 16 to 4,096 bytes
+ * is replaced, by the block of its size that was freed last or by a new one; and a loop as of an
+ * interpreter, of few sizes, most of them given back in reverse order. Once as whole records, once
+ * with all but one of 16 brief.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,7 +28,11 @@
 #define DEPTH_MAX 7
 #define PAIRS 300000
 #define LIVE 4096
+#define LOOP_STEPS 600
+#define LOOP_DEPTH 24
+#define WHOLE_ONE_IN 16
 #define FIRST_TICKS UINT64_C(1000000000000)
+#define HEAP_START UINT64_C(0x55d0c0de0010)
 
 /* One operator of the step as it always is. */
 struct op {
@@ -178,35 +185,79 @@ static uint64_t *put_allocation(struct stream *stream, unsigned kind, double ns)
     return slot;
 }
 
+static void give_block(struct stream *stream, struct heap *heap, unsigned at)
+{
+    uint64_t address = heap->live[at].address, unit = heap->live[at].bytes / 16;
+
+    stream->freed += heap->live[at].bytes;
+    put_allocation(stream, TP_EVENT_FREE, 50)[4] = address;
+    heap->freed[unit][heap->freed_count[unit]++] = address;
+}
+
+static void take_block(struct stream *stream, struct heap *heap, unsigned at, uint64_t asked)
+{
+    uint64_t bytes = ((asked + 23) & ~UINT64_C(15)) - 8, unit = bytes / 16, address = heap->top;
+
+    if (heap->freed_count[unit])
+        address = heap->freed[unit][--heap->freed_count[unit]];
+    else
+        heap->top += bytes + 8;
+    heap->live[at].address = address;
+    heap->live[at].bytes = bytes;
+    stream->calls++;
+    stream->allocated += bytes;
+    uint64_t *slot = put_allocation(stream, TP_EVENT_ALLOC, 150);
+    slot[4] = address;
+    slot[5] = bytes;
+    slot[6] = bytes - asked;
+    stream->operators++;
+}
+
 static void replace_block(struct stream *stream, struct heap *heap)
 {
     unsigned at = (unsigned)random_below(&stream->random, LIVE);
     uint64_t asked = UINT64_C(16) << random_below(&stream->random, 8);
-    asked += random_below(&stream->random, asked);
-    uint64_t bytes = ((asked + 23) & ~UINT64_C(15)) - 8, unit = heap->live[at].bytes / 16;
-    uint64_t *slot;
 
-    if (heap->live[at].address) {
-        stream->freed += heap->live[at].bytes;
-        slot = put_allocation(stream, TP_EVENT_FREE, 50);
-        slot[4] = heap->live[at].address;
-        heap->freed[unit][heap->freed_count[unit]++] = heap->live[at].address;
+    asked += random_below(&stream->random, asked);
+    if (heap->live[at].address)
+        give_block(stream, heap, at);
+    take_block(stream, heap, at, asked);
+}
+
+/* Of what an interpreter's loop does: a number is the size of a block that it takes, 0 gives the
+ * last one back. */
+static unsigned make_loop(struct random *random, uint16_t loop[LOOP_STEPS])
+{
+    static const uint16_t sizes[] = {28, 32, 40, 48, 56, 56, 64, 72, 88, 120, 232, 416, 544};
+    unsigned steps = 0, depth = 0;
+
+    while (steps < LOOP_STEPS - LOOP_DEPTH) {
+        bool takes = depth == 0 || (depth < LOOP_DEPTH && random_below(random, 2));
+        loop[steps++] = takes ? sizes[random_below(random, sizeof(sizes) / 2)] : 0;
+        depth += takes ? 1 : UINT_MAX;
     }
-    unit = bytes / 16;
-    heap->live[at].bytes = bytes;
-    if (heap->freed_count[unit]) {
-        heap->live[at].address = heap->freed[unit][--heap->freed_count[unit]];
-    } else {
-        heap->live[at].address = heap->top;
-        heap->top += bytes + 8;
+    while (depth--)
+        loop[steps++] = 0;
+    return steps;
+}
+
+/* Now and then a block stays, in place of one that stayed before. */
+static void run_loop(struct stream *stream, struct heap *heap, const uint16_t *loop, unsigned steps)
+{
+    unsigned depth = 0;
+
+    for (unsigned i = 0; i < steps; i++) {
+        if (loop[i])
+            take_block(stream, heap, depth++, loop[i]);
+        else
+            give_block(stream, heap, --depth);
+        if (random_below(&stream->random, 40))
+            continue;
+        unsigned at = LOOP_DEPTH + (unsigned)random_below(&stream->random, 200);
+        if (heap->live[at].address)
+            give_block(stream, heap, at);
+        take_block(stream, heap, at, 56);
     }
-    stream->calls++;
-    stream->allocated += bytes;
-    slot = put_allocation(stream, TP_EVENT_ALLOC, 150);
-    slot[4] = heap->live[at].address;
-    slot[5] = bytes;
-    slot[6] = bytes - asked;
-    stream->operators++;
 }
 
 static double now_ns(void)
@@ -221,18 +272,21 @@ struct result {
     double encode_ns, decode_ns, bytes, plain_bytes;
 };
 
+/* Blocks are made of copies in a near cache, as those of a drain are. */
 static int run(const struct stream *stream, uint32_t room, struct tp_block_encoder *encoder,
                struct tp_block_decoder *decoder, struct result *result)
 {
+    static uint64_t copy[TP_BLOCK_SLOTS_MAX * TP_SLOT_WORDS];
     struct tp_block_source source = {.near_ticks = FIRST_TICKS};
 
     for (uint32_t at = 0, count; at < stream->used; at += count) {
-        const uint64_t *slots = stream->slots + (size_t)at * TP_SLOT_WORDS;
         struct tp_block_made made;
         struct tp_block block;
         source.first_slot = at;
-        source.slots = slots;
+        source.slots = copy;
         source.slot_count = stream->used - at < room ? stream->used - at : room;
+        memcpy(copy, stream->slots + (size_t)at * TP_SLOT_WORDS,
+               (size_t)source.slot_count * TP_SLOT_BYTES);
         double start = now_ns();
         if (tp_block_encode(encoder, &source, &made))
             return 1;
@@ -288,15 +342,18 @@ static int measure_rooms(const struct stream *stream, const char *what)
     return failed;
 }
 
-int main(void)
+static int make_stream(struct stream *stream, uint32_t room)
 {
-    struct stream stream = {.random = {20240607}, .room = STEPS * STEP_OPS * 3};
-    struct stream pairs = {.random = {20240607}, .room = PAIRS * 4};
-    struct heap *heap = calloc(1, sizeof(*heap));
+    *stream = (struct stream){.random = {20240607}, .room = room};
+    stream->slots = calloc(room, TP_SLOT_BYTES);
+    return !stream->slots;
+}
 
-    stream.slots = calloc(stream.room, TP_SLOT_BYTES);
-    pairs.slots = calloc(pairs.room, TP_SLOT_BYTES);
-    if (!stream.slots || !pairs.slots || !heap)
+static int measure_operators(void)
+{
+    struct stream stream;
+
+    if (make_stream(&stream, STEPS * STEP_OPS * 3))
         return 1;
     make_step(&stream);
     for (unsigned i = 0; i < STEPS; i++)
@@ -304,14 +361,66 @@ int main(void)
     printf("training stream: %llu operators, %llu records, %u slots\n",
            (unsigned long long)stream.operators, (unsigned long long)stream.records, stream.used);
     int failed = measure_rooms(&stream, "an operator");
-    heap->top = UINT64_C(0x55d0c0de0010);
-    for (unsigned i = 0; i < PAIRS; i++)
-        replace_block(&pairs, heap);
-    printf("allocations: %llu, %llu records, %u slots\n", (unsigned long long)pairs.operators,
-           (unsigned long long)pairs.records, pairs.used);
-    failed |= measure_rooms(&pairs, "an allocation and its free");
     free(stream.slots);
-    free(pairs.slots);
+    return failed;
+}
+
+/* As whole records, then all but one of 16 of them brief. */
+static int measure_allocations(struct stream *stream, const char *what)
+{
+    int failed = 0;
+
+    for (unsigned whole_one_in = 1; whole_one_in <= WHOLE_ONE_IN;
+         whole_one_in += WHOLE_ONE_IN - 1) {
+        stream->used = records_shorten(&stream->random, stream->slots, stream->used, whole_one_in);
+        printf("%s, %s: %llu, %llu records, %u slots\n", what, whole_one_in > 1 ? "brief" : "whole",
+               (unsigned long long)stream->operators, (unsigned long long)stream->records,
+               stream->used);
+        failed |= measure_rooms(stream, "an allocation and its free");
+    }
+    return failed;
+}
+
+static int measure_pairs(struct heap *heap)
+{
+    struct stream stream;
+
+    if (make_stream(&stream, PAIRS * 4))
+        return 1;
+    heap->top = HEAP_START;
+    for (unsigned i = 0; i < PAIRS; i++)
+        replace_block(&stream, heap);
+    int failed = measure_allocations(&stream, "random blocks replaced");
+    free(stream.slots);
+    return failed;
+}
+
+static int measure_loop(struct heap *heap)
+{
+    static uint16_t loop[LOOP_STEPS];
+    struct stream stream;
+
+    if (make_stream(&stream, PAIRS * 4))
+        return 1;
+    memset(heap, 0, sizeof(*heap));
+    heap->top = HEAP_START;
+    unsigned steps = make_loop(&stream.random, loop);
+    while (stream.used + steps * 6 < stream.room)
+        run_loop(&stream, heap, loop, steps);
+    int failed = measure_allocations(&stream, "an interpreter's loop");
+    free(stream.slots);
+    return failed;
+}
+
+int main(void)
+{
+    struct heap *heap = calloc(1, sizeof(*heap));
+
+    if (!heap)
+        return 1;
+    int failed = measure_operators();
+    failed |= measure_pairs(heap);
+    failed |= measure_loop(heap);
     free(heap);
     return failed;
 }

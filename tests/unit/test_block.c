@@ -208,6 +208,88 @@ START_TEST(allocations_foretell_each_other_samples_do_not)
 }
 END_TEST
 
+/* In pieces of memory of their own, so that a sanitizer sees each slot read behind them. */
+static void encode_pieces(uint32_t count, uint32_t first)
+{
+    uint32_t second = count - first;
+    uint64_t *pieces[2] = {malloc(first * TP_SLOT_BYTES + 1), malloc(second * TP_SLOT_BYTES + 1)};
+    struct tp_block_source source = {.track = 7,
+                                     .uuid_low = 0x01020304,
+                                     .first_slot = 1000,
+                                     .slots = pieces[0],
+                                     .slot_count = first,
+                                     .more = pieces[1],
+                                     .more_count = second,
+                                     .is_shared = true,
+                                     .near_ticks = tp_slot_ticks(slots)};
+
+    memcpy(pieces[0], slots, first * TP_SLOT_BYTES);
+    memcpy(pieces[1], slots + (size_t)first * TP_SLOT_WORDS, second * TP_SLOT_BYTES);
+    memcpy(source.before, earlier, sizeof(earlier));
+    ck_assert_int_eq(encode_with(encoder, &source), 0);
+    free(pieces[0]);
+    free(pieces[1]);
+}
+
+START_TEST(where_a_ring_goes_around_makes_no_difference)
+{
+    struct random random = {random_seed("pieces")};
+    static uint8_t expected[SLOTS * 64];
+    uint64_t kinds = records_kinds(TP_ROLE_NONE);
+
+    for (unsigned round = 0; round < 300; round++) {
+        uint32_t count = round % 3 ? records_mix(&random, slots, 60, kinds, round / 3 % 6)
+                                   : records_heap(&random, slots, round % 9 ? 60 : SLOTS, 3);
+        count = records_shorten(&random, slots, count, 1 + (unsigned)random_below(&random, 4));
+        check_round_trip(count, 0);
+        size_t expected_size = size;
+        ck_assert_uint_le(size, sizeof(expected));
+        memcpy(expected, bytes, size);
+        uint64_t last_then[TP_SLOT_WORDS];
+        memcpy(last_then, last, sizeof(last));
+        for (unsigned i = 0; i < 12; i++) {
+            encode_pieces(count, (uint32_t)random_below(&random, count + 1));
+            ck_assert_uint_eq(taken, count);
+            ck_assert_mem_eq(last, last_then, sizeof(last));
+            ck_assert_uint_eq(size, expected_size);
+            ck_assert_mem_eq(bytes, expected, size);
+        }
+    }
+}
+END_TEST
+
+static uint32_t count_ranges(const uint64_t *records, uint32_t count)
+{
+    uint32_t found = 0;
+
+    for (uint32_t at = 0; at < count;) {
+        const struct tp_kind_info *kind =
+            &tp_kinds[tp_slot_kind(records + (size_t)at * TP_SLOT_WORDS)];
+        found += kind->role == TP_ROLE_BEGIN || kind->role == TP_ROLE_END;
+        at += kind->slots;
+    }
+    return found;
+}
+
+START_TEST(begins_and_ends_are_told)
+{
+    struct random random = {random_seed("ranges")};
+    uint64_t kinds = records_kinds(TP_ROLE_NONE), points = records_kinds(TP_ROLE_POINT);
+
+    for (unsigned round = 0; round < 200; round++) {
+        uint32_t count = records_mix(&random, slots, 200, round % 4 ? kinds : points, RECORDS_WILD);
+        if (round % 2)
+            count = records_shorten(&random, slots, count, 3);
+        struct tp_block_source source = {.slots = slots, .slot_count = count};
+        struct tp_block_made made;
+        ck_assert_int_eq(tp_block_encode(encoder, &source, &made), 0);
+        ck_assert_uint_eq(count_ranges(made.ranges, made.range_slots), count_ranges(slots, count));
+        if (round % 4 == 0)
+            ck_assert_uint_eq(made.range_slots, 0);
+    }
+}
+END_TEST
+
 static void draw_before(struct random *random)
 {
     records_mix(random, earlier, 1, UINT64_C(1) << TP_EVENT_OP_END, RECORDS_WILD);
@@ -262,6 +344,68 @@ START_TEST(brief_records_take_less_than_whole_ones)
     ck_assert_uint_eq(block.header.flags, TP_BLOCK_ZSTD | TP_BLOCK_ALLOCATIONS | TP_BLOCK_BRIEF);
     printf("# %zu bytes, whole %zu\n", size, whole_size);
     ck_assert_uint_lt(size * 10, whole_size * 9);
+}
+END_TEST
+
+/* Few of each, and so every way to tell a place; also such as no allocator has, and as many that
+ * addresses have any number of bits. */
+START_TEST(brief_records_at_odd_places_come_back_whole)
+{
+    struct random random = {random_seed("odd places")};
+    static const uint64_t sizes[] = {24, 40, 0, UINT64_C(1) << 46, TP_BRIEF_BYTES_MAX, 1 << 20};
+    static const uint64_t addresses[] = {0x1000, 0x1020, 0x1004, 0, UINT64_MAX, UINT64_C(1) << 50};
+
+    for (unsigned round = 0; round < 400; round++) {
+        uint32_t count = 1 + (uint32_t)random_below(&random, 300);
+        uint64_t places = round % 4 ? 1 + random_below(&random, 60) : UINT64_C(1) << round / 4 % 40;
+        unsigned kinds = 1 + (unsigned)random_below(&random, UNIT_COUNT(sizes));
+        draw_before(&random);
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t *slot = slots + (size_t)i * TP_SLOT_WORDS;
+            uint64_t kind = random_below(&random, 2) ? TP_EVENT_ALLOC_BRIEF : TP_EVENT_FREE_BRIEF;
+            uint64_t place = random_below(&random, places);
+            slot[0] = kind << 56 | sizes[random_below(&random, kinds)];
+            slot[1] = 0;
+            slot[2] = place < UNIT_COUNT(addresses) && round % 2 ? addresses[place] : place << 5;
+            slot[3] = 0;
+        }
+        check_round_trip(count, 0);
+    }
+}
+END_TEST
+
+static void put_brief(uint32_t at, unsigned kind, uint64_t usable, uint64_t address)
+{
+    uint64_t *slot = slots + (size_t)at * TP_SLOT_WORDS;
+
+    slot[0] = (uint64_t)kind << 56 | usable;
+    slot[1] = slot[3] = 0;
+    slot[2] = address;
+}
+
+START_TEST(a_hundred_blocks_are_taken_in_any_order)
+{
+    enum { BLOCKS = 100 };
+    struct random random = {random_seed("any order")};
+    uint64_t addresses[BLOCKS];
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < BLOCKS; i++)
+        put_brief(count++, TP_EVENT_ALLOC_BRIEF, i % 3 ? 24 : 40, addresses[i] = 0x5000 + 64 * i);
+    for (unsigned round = 0; round < 15; round++) {
+        for (unsigned i = BLOCKS - 1; i > 0; i--) {
+            unsigned other = (unsigned)random_below(&random, round % 3 ? i + 1 : 1);
+            uint64_t address = addresses[i];
+            addresses[i] = addresses[other];
+            addresses[other] = address;
+        }
+        for (unsigned i = 0; i < BLOCKS; i++)
+            put_brief(count++, TP_EVENT_FREE_BRIEF, i % 3 ? 24 : 40, addresses[i]);
+        for (unsigned i = 0; i < BLOCKS; i++)
+            put_brief(count++, TP_EVENT_ALLOC_BRIEF, i % 5 ? 24 : 40,
+                      addresses[i % 2 ? BLOCKS - i : i]);
+    }
+    check_round_trip(count, 0);
 }
 END_TEST
 
@@ -477,6 +621,38 @@ START_TEST(encoder_stays_inside_its_workspace_at_the_worst)
 }
 END_TEST
 
+/* Numbers of records, seats and distances as large as there can be. */
+START_TEST(the_largest_blocks_come_back_whole)
+{
+    size_t need = tp_block_encoder_size(TP_BLOCK_SLOTS_MAX);
+    void *room = aligned_alloc(16, (need + 15) / 16 * 16);
+    struct tp_block_encoder *large = tp_block_encoder_init(room, need, TP_BLOCK_SLOTS_MAX);
+    static uint64_t records[TP_BLOCK_SLOTS_MAX * TP_SLOT_WORDS];
+    static uint64_t expected[TP_BRIEF_WHOLE_SLOTS * TP_BLOCK_SLOTS_MAX * TP_SLOT_WORDS];
+    struct tp_block_source source = {.slots = records, .slot_count = TP_BLOCK_SLOTS_MAX};
+
+    ck_assert_ptr_nonnull(large);
+    for (unsigned frees_from = 0; frees_from <= TP_BLOCK_SLOTS_MAX;
+         frees_from += TP_BLOCK_SLOTS_MAX / 2)
+        for (unsigned again = 0; again < 2; again++) {
+            for (uint32_t i = 0; i < TP_BLOCK_SLOTS_MAX; i++) {
+                bool is_free = again ? i && i < TP_BLOCK_SLOTS_MAX - 1 : i >= frees_from;
+                uint64_t kind = is_free ? TP_EVENT_FREE_BRIEF : TP_EVENT_ALLOC_BRIEF;
+                uint64_t *slot = records + (size_t)i * TP_SLOT_WORDS;
+                slot[0] = kind << 56 | (24 + (frees_from ? i * UINT64_C(16) : 0));
+                slot[2] = (i - (is_free ? frees_from : 0)) * UINT64_C(32);
+            }
+            uint64_t then[TP_SLOT_WORDS] = {0};
+            records_expand(records, TP_BLOCK_SLOTS_MAX, then, expected);
+            ck_assert_int_eq(encode_with(large, &source), 0);
+            decode();
+            ck_assert_uint_eq(block.slot_count, TP_BRIEF_WHOLE_SLOTS * TP_BLOCK_SLOTS_MAX);
+            ck_assert_mem_eq(block.slots, expected, sizeof(expected));
+        }
+    free(room);
+}
+END_TEST
+
 START_TEST(encoder_allocates_nothing)
 {
     struct random random = {1};
@@ -607,7 +783,12 @@ int main(void)
         brief_records_of_any_words_come_back_whole,
         brief_records_of_an_allocator_come_back_whole,
         brief_records_take_less_than_whole_ones,
+        brief_records_at_odd_places_come_back_whole,
+        a_hundred_blocks_are_taken_in_any_order,
+        the_largest_blocks_come_back_whole,
         what_is_cut_or_unknown_is_left_for_later,
+        where_a_ring_goes_around_makes_no_difference,
+        begins_and_ends_are_told,
         header_says_what_the_block_holds,
         times_go_on_where_56_bits_wrap,
         lost_records_beyond_the_header_are_not_wrapped,
