@@ -26,8 +26,9 @@ struct event {
 
 struct thread {
     uint64_t told;
-    unsigned since; /* records without a time */
-    size_t open;    /* its first event whose `to` is not known */
+    uint64_t asleep; /* until then */
+    unsigned since;  /* records without a time */
+    size_t open;     /* its first event whose `to` is not known */
 };
 
 struct truth {
@@ -96,7 +97,8 @@ static void put_event(struct truth *t, uint32_t thread, uint32_t address)
     t->count++;
 }
 
-/* Threads take over what others have just freed, and free what others have allocated. */
+/* Threads take over what others have just freed, and free what others have allocated. Now and then
+ * one is not heard of for long. */
 static void make_truth(struct truth *t, uint64_t seed)
 {
     uint32_t address = 0, thread = 0;
@@ -111,7 +113,12 @@ static void make_truth(struct truth *t, uint64_t seed)
             thread = (uint32_t)random_below(&t->random, t->thread_count);
         if (random_below(&t->random, 3))
             address = (uint32_t)random_below(&t->random, t->address_count);
-        put_event(t, thread, address);
+        if (!random_below(&t->random, 300))
+            t->threads[thread].asleep = t->time + random_below(&t->random, 4000);
+        if (t->threads[thread].asleep <= t->time)
+            put_event(t, thread, address);
+        else
+            t->time++;
     }
 }
 
@@ -239,7 +246,8 @@ static bool check_live(const struct truth *t, uint32_t site)
         made++;
     bool is_live = find_tail(t, made->address, &tail);
     tail.steps = 100000;
-    ck_assert_msg(tail.count > 64 || can_leave(&tail, 0, 0, is_live, 0, site),
+    ck_assert_msg(tail.count > 64 || profile.cut_overlaps ||
+                      can_leave(&tail, 0, 0, is_live, 0, site),
                   "block %u cannot be live at the end", site);
     return false;
 }
@@ -281,7 +289,7 @@ START_TEST(what_has_no_time_is_matched_all_the_same)
     printf("# %u of %u blocks at the end are others than in truth, as they can be; %u rounds cut\n",
            other, live, cut);
     ck_assert_uint_lt(other * 5, live);
-    ck_assert_uint_lt(cut, 50);
+    ck_assert_uint_lt(cut, 90);
 }
 END_TEST
 
@@ -312,7 +320,8 @@ START_TEST(what_is_lost_is_counted)
         ck_assert_int_eq((int64_t)total->frees - (int64_t)profile.unseen_frees +
                              (int64_t)profile.unknown_frees,
                          frees);
-        ck_assert_uint_le(profile.unknown_frees + profile.unseen_frees, lost);
+        ck_assert_uint_le(profile.unknown_frees + profile.unseen_frees,
+                          lost + profile.cut_overlaps);
         ck_assert_uint_gt(profile.unknown_frees + profile.unseen_frees, 0);
         ck_assert(profile.live_bytes == 0);
         tp_alloc_profile_fini(&profile);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define STEPS_MAX 1024 /* of a search */
+#define STEPS_MAX 8192 /* of a search */
 #define DEAD_ENDS 512
 #define TWICE_MAX 2
 
@@ -111,7 +111,7 @@ static void put_rest(const struct search *s)
 }
 
 unsigned tp_alloc_order(const struct tp_alloc_turn *turns, size_t count, bool is_live,
-                        uint8_t ret_order[TP_ALLOC_ORDER_MAX])
+                        uint32_t *steps, uint8_t ret_order[TP_ALLOC_ORDER_MAX])
 {
     struct search s;
     bool found = false;
@@ -125,9 +125,11 @@ unsigned tp_alloc_order(const struct tp_alloc_turn *turns, size_t count, bool is
     find_constraints(&s);
     sort_by_end(&s);
     for (unsigned twice = 0; twice <= TWICE_MAX && !found; twice++) {
-        s.steps = STEPS_MAX;
+        unsigned most = *steps < STEPS_MAX ? *steps : STEPS_MAX;
+        s.steps = most;
         s.has_dead_ends = false;
         found = place(&s, 0, 0, is_live, twice);
+        *steps -= most - s.steps;
     }
     if (!found) { /* the first way that there is, without a look at others */
         s.steps = (unsigned)count + 1;

@@ -22,6 +22,7 @@ struct tp_alloc_turn {
  * tp_alloc_order - an order in which @count events (at most TP_ALLOC_ORDER_MAX) can have happened
  * @turns:     by @from, those of a thread in its order
  * @is_live:   is there a block at the address before all of them?
+ * @steps:     that may still be taken in search of one; those that are taken are subtracted
  * @ret_order: the events' indices
  *
  * All events that are wanted, and others as they are needed between them; the rest follows as it
@@ -31,6 +32,6 @@ struct tp_alloc_turn {
  * Return: how many are in order, up to the last one that is wanted.
  */
 unsigned tp_alloc_order(const struct tp_alloc_turn *turns, size_t count, bool is_live,
-                        uint8_t ret_order[TP_ALLOC_ORDER_MAX]);
+                        uint32_t *steps, uint8_t ret_order[TP_ALLOC_ORDER_MAX]);
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "model/hash.h"
 
+#define STEPS_PER_EVENT 32u
+#define STEPS_MOST (1u << 20)
+#define PAST_LEAST 8u /* events that are settled where there are too many */
+
 void tp_overlaps_fini(struct tp_overlaps *o)
 {
     free(o->events);
@@ -116,6 +120,8 @@ int tp_overlaps_add(struct tp_overlaps *o, uint32_t overlap, const struct tp_ove
         item->open++;
     }
     o->event_count++;
+    if (o->steps < STEPS_MOST)
+        o->steps += STEPS_PER_EVENT;
     return 0;
 }
 
@@ -196,26 +202,30 @@ static void collect_events(const struct tp_overlaps *o, struct tp_overlap_verdic
         v->events[v->count] = &o->events[i];
 }
 
-/* Nothing that is told from @now on, and nothing that is open, was before this time. So that there
- * is some of it, what has been open longest is taken to be over. */
-static uint64_t find_past(struct tp_overlap_verdict *v, uint64_t now)
+/* Nothing that is told from @now on was before this time, nor was what is open, but for what has
+ * been open so long that there would be too little before it. */
+static uint64_t find_past(const struct tp_overlap_verdict *v, uint64_t now)
 {
-    for (;;) {
-        struct tp_overlap_event *oldest = NULL;
-        unsigned past = 0;
-        for (unsigned i = v->count; i-- > 0;)
-            oldest = v->events[i]->to == UINT64_MAX ? v->events[i] : oldest;
-        uint64_t from = oldest ? oldest->from : now;
+    uint64_t from = 0;
+    unsigned past = 0;
+
+    while (from < now && past < PAST_LEAST) {
+        uint64_t next = now;
+        for (unsigned i = 0; i < v->count; i++) {
+            const struct tp_overlap_event *e = v->events[i];
+            if (e->is_open && e->from > from && e->from < next)
+                next = e->from;
+        }
+        from = next;
+        past = 0;
         for (unsigned i = 0; i < v->count; i++)
             past += v->events[i]->to <= from;
-        if (!oldest || past >= v->count / 4)
-            return from;
-        oldest->to = now;
     }
+    return from;
 }
 
 /* Return: how many events, with all of the past among them, are in order. */
-static unsigned find_order(struct tp_overlap_verdict *v, uint64_t past)
+static unsigned find_order(struct tp_overlap_verdict *v, uint64_t past, uint32_t *steps)
 {
     struct tp_alloc_turn turns[TP_OVERLAP_MAX];
 
@@ -227,28 +237,30 @@ static unsigned find_order(struct tp_overlap_verdict *v, uint64_t past)
                                           .is_free = e->is_free,
                                           .is_wanted = e->to <= past};
     }
-    unsigned count = tp_alloc_order(turns, v->count, v->overlap->base.is_used, v->order);
+    unsigned count = tp_alloc_order(turns, v->count, v->overlap->base.is_used, steps, v->order);
     v->before[0] = v->overlap->base.is_used ? TP_OVERLAP_BASE : TP_OVERLAP_NOBODY;
     for (unsigned i = 0; i < v->count; i++)
         v->before[i + 1] = v->events[v->order[i]]->is_free ? TP_OVERLAP_NOBODY : v->order[i];
     return count;
 }
 
-/* Of the past the events before which nothing else can come, or else all. */
+/* Events that stay where they are in the order: of the past the first ones, those before which
+ * nothing else can come if there are some. */
 static unsigned count_past(const struct tp_overlap_verdict *v, uint64_t past, unsigned ordered)
 {
-    unsigned count = 0;
+    unsigned count = 0, most = ordered < PAST_LEAST ? ordered : PAST_LEAST;
 
-    while (count < ordered && v->events[v->order[count]]->to <= past)
+    while (count < most && v->events[v->order[count]]->to <= past)
         count++;
-    return count ? count : ordered;
+    return count ? count : most ? most : v->count / 2;
 }
 
-void tp_overlaps_judge(const struct tp_overlaps *o, struct tp_overlap *overlap, uint64_t now,
+void tp_overlaps_judge(struct tp_overlaps *o, struct tp_overlap *overlap, uint64_t now,
                        struct tp_overlap_verdict *v)
 {
     *v = (struct tp_overlap_verdict){.overlap = overlap};
     collect_events(o, v);
     uint64_t past = now == UINT64_MAX ? now : find_past(v, now);
-    v->past = count_past(v, past, find_order(v, past));
+    unsigned ordered = find_order(v, past, &o->steps);
+    v->past = past == UINT64_MAX ? v->count : count_past(v, past, ordered);
 }

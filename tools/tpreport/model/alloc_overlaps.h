@@ -51,6 +51,7 @@ struct tp_overlaps {
     uint32_t bucket_count, event_room, item_room;
     uint32_t spare_event, spare_item; /* index + 1 */
     uint32_t count, event_count;
+    uint32_t steps; /* that may be taken in search of an order; there are more with each event */
     uint64_t seed;
 };
 
@@ -96,7 +97,7 @@ uint32_t tp_overlaps_close(struct tp_overlaps *overlaps, uint32_t *of_thread, ui
 
 /** tp_overlaps_judge - put the events of an overlap in order, as far as they are past: what is told
  * from @now on was not before it. UINT64_MAX: nothing more is told. */
-void tp_overlaps_judge(const struct tp_overlaps *overlaps, struct tp_overlap *overlap, uint64_t now,
+void tp_overlaps_judge(struct tp_overlaps *overlaps, struct tp_overlap *overlap, uint64_t now,
                        struct tp_overlap_verdict *ret_verdict);
 
 #endif
