@@ -304,6 +304,29 @@ def older_summary(folder, seed):
     nothing_behind(folder, whole, blocks)
 
 
+def evicted_while_it_is_read(folder, seed):
+    """What is deleted when the reader has it open already is in totals, whoever says it is gone."""
+    whole = folder / "read" / "run"
+    whole.parent.mkdir()
+    subprocess.run([MAKE_RANDOM, str(seed), whole], check=True)
+    probe = folder / "read_probe" / "run"
+    shutil.copytree(whole, probe)
+    blocks = evict(probe, 0)
+    for first in range(2, blocks - 3, 9):
+        recording = folder / f"read_{first}" / "run"
+        shutil.copytree(whole, recording)
+        evict(recording, first)
+        table = report(recording, expect=(0, 3)).stdout
+        with open(process_dir(recording) / "meta.jsonl", "a") as meta:
+            for segment in range(1, first + 3):
+                meta.write(json.dumps({"t": "evict", "segment": segment}) + "\n")
+        (process,) = json.loads(report("info", "--format=json", recording, expect=(0, 3)).stdout)[
+            "processes"
+        ]
+        assert process["summary"]["missing_segments"] == 0, (seed, first, process["summary"])
+        assert report(recording, expect=(0, 3)).stdout == table, (seed, first)
+
+
 def nothing_behind(folder, whole, blocks):
     """Whether a range has ended is in segments that went uncounted: it is not unfinished."""
     behind, ahead = (folder / f"all{which}" / "run" for which in "ab")
@@ -332,6 +355,12 @@ def main():
     for seed in (21, 22):
         with tempfile.TemporaryDirectory() as folder:
             t.check(f"seed {seed}: an older summary", older_summary, pathlib.Path(folder), seed)
+            t.check(
+                f"seed {seed}: evicted while it is read",
+                evicted_while_it_is_read,
+                pathlib.Path(folder),
+                seed,
+            )
     for seed in (11, 12):
         with tempfile.TemporaryDirectory() as folder:
             t.check(f"seed {seed}: work of a device", work_of_a_device, pathlib.Path(folder), seed)

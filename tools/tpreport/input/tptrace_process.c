@@ -588,7 +588,12 @@ uint32_t tptrace_process_uncounted(const struct tptrace_process *process)
     if (process->losses.counts[TP_LOSS_EVICTED] > most &&
         process->losses.counts[TP_LOSS_EVICTED] < UINT32_MAX)
         most = (uint32_t)process->losses.counts[TP_LOSS_EVICTED];
-    return process->summary.is_there && most >= behind ? most - behind + 1 : 0;
+    if (!process->summary.is_there || most < behind)
+        return 0;
+    uint32_t gone = most - behind + 1;
+    for (size_t i = 0; i < process->segment_count; i++) /* deleted when we had it, or not yet */
+        gone -= process->segments[i].number >= behind && process->segments[i].number <= most;
+    return gone;
 }
 
 /* A report that counts the running summary says that it is of all. */
