@@ -293,6 +293,17 @@ START_TEST(what_has_no_time_is_matched_all_the_same)
 }
 END_TEST
 
+/* Whatever was told: each block of one is freed or live, once. */
+static void check_sites(void)
+{
+    for (size_t i = 0; i < profile.count; i++) {
+        const struct tp_alloc_sums *s = &profile.sites[i].sums;
+        ck_assert(s->allocations == 1 && s->frees + s->live_blocks == 1 && s->frees >= 0);
+        ck_assert(s->temporary == 0 || (s->temporary == 1 && s->frees == 1));
+        ck_assert(s->freed_bytes == s->frees * s->allocated_bytes);
+    }
+}
+
 /* What is lost makes no sum wrong in itself, and is told. */
 START_TEST(what_is_lost_is_counted)
 {
@@ -309,12 +320,7 @@ START_TEST(what_is_lost_is_counted)
             frees += !e->is_lost && e->is_free;
         }
         tell_all(&truth);
-        for (size_t i = 0; i < profile.count; i++) {
-            const struct tp_alloc_sums *s = &profile.sites[i].sums;
-            ck_assert(s->allocations == 1 && s->frees + s->live_blocks == 1 && s->frees >= 0);
-            ck_assert(s->temporary == 0 || (s->temporary == 1 && s->frees == 1));
-            ck_assert(s->freed_bytes == s->frees * s->allocated_bytes);
-        }
+        check_sites();
         const struct tp_alloc_sums *total = &profile.total;
         ck_assert_uint_eq((unsigned)total->allocations, allocations);
         ck_assert_int_eq((int64_t)total->frees - (int64_t)profile.unseen_frees +
@@ -402,6 +408,33 @@ START_TEST(of_one_thread_the_order_is_known)
 }
 END_TEST
 
+/* Times that go back, more than a thread can have done, and what was never allocated. */
+START_TEST(what_makes_no_sense_does_no_harm)
+{
+    struct random random = {random_seed("alloc_overlaps, without sense")};
+
+    for (unsigned round = 0; round < 50; round++) {
+        uint64_t most = 1 + random_below(&random, 5), ticks = 0;
+        tp_alloc_profile_init(&profile);
+        for (uint32_t i = 1; i < 2000; i++) {
+            uint64_t address = 16 * (1 + random_below(&random, most));
+            uint32_t thread = (uint32_t)random_below(&random, 6);
+            bool is_untimed = random_below(&random, 8);
+            if (!random_below(&random, 6))
+                ticks = random_below(&random, 3) ? ticks + 1 : random_u64(&random) >> 2;
+            if (random_below(&random, 2))
+                take(address, ticks, thread, i, is_untimed);
+            else
+                give(address, ticks, thread, is_untimed);
+        }
+        ck_assert_int_eq(tp_alloc_profile_end_process(&profile, 1), 0);
+        ck_assert_uint_eq(profile.overlaps.event_count, 0);
+        check_sites();
+        tp_alloc_profile_fini(&profile);
+    }
+}
+END_TEST
+
 START_TEST(missing_memory_is_an_error_at_any_place)
 {
     unsigned number = 0;
@@ -427,6 +460,7 @@ int main(void)
                                   a_thread_that_says_nothing_more_holds_nothing_up,
                                   memory_is_bounded,
                                   of_one_thread_the_order_is_known,
+                                  what_makes_no_sense_does_no_harm,
                                   missing_memory_is_an_error_at_any_place};
 
     return unit_run("alloc_overlaps", NULL, NULL, tests, UNIT_COUNT(tests));
