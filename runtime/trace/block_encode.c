@@ -376,7 +376,7 @@ static struct tp_block_source make_own(const struct tp_block_encoder *encoder,
 static uint32_t take_records(struct tp_block_encoder *encoder, const struct tp_block_source *source,
                              bool was_packed)
 {
-    if (was_packed) {
+    if (was_packed && source->slot_count) {
         uint32_t taken = pack(encoder, source);
         if (encoder->is_packed)
             return taken;
