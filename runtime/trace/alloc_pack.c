@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/brief.h"
+#include "trace/room.h"
 
 #define AHEAD 8u                      /* slots whose places in the table are fetched before */
 #define FAR_AHEAD 64u                 /* slots that are fetched before */
@@ -22,46 +23,28 @@ static const uint8_t value_sizes[TP_PACKED_END] = {
     [TP_PACKED_FREE_BYTES] = 4,     [TP_PACKED_ALLOC_SLACK] = 0,   [TP_PACKED_BRIEF] = 4,
 };
 
-/* Takes room of the workspace; only counts where there is none. */
-struct room {
-    uint8_t *base;
-    size_t used;
-};
-
-static void *lay(struct room *room, size_t size)
-{
-    void *part = room->base ? room->base + room->used : NULL;
-
-    room->used += (size + 15) & ~(size_t)15;
-    return part;
-}
-
-static void *lay_next(const struct room *room)
-{
-    return room->base ? room->base + room->used : NULL;
-}
-
 size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
 {
-    struct room room = {base, 0};
+    struct tp_room room = {base, 0};
 
-    room.used += tp_key_table_lay(&packer->addresses, lay_next(&room), records);
-    room.used += tp_key_table_lay(&packer->sizes, lay_next(&room), records);
-    packer->pools = lay(&room, records * sizeof(*packer->pools));
-    packer->seats = lay(&room, records * sizeof(*packer->seats));
-    packer->freed = lay(&room, records * sizeof(*packer->freed));
-    packer->empty = lay(&room, records * sizeof(*packer->empty));
+    room.used += tp_key_table_lay(&packer->addresses, tp_room_next(&room), records);
+    room.used += tp_key_table_lay(&packer->sizes, tp_room_next(&room), records);
+    packer->pools = tp_room_take(&room, records * sizeof(*packer->pools));
+    packer->seats = tp_room_take(&room, records * sizeof(*packer->seats));
+    packer->freed = tp_room_take(&room, records * sizeof(*packer->freed));
+    packer->empty = tp_room_take(&room, records * sizeof(*packer->empty));
     for (unsigned column = 1; column < TP_PACKED_END; column++)
-        packer->columns[column].values = lay(&room, (records + 1) * (size_t)value_sizes[column]);
+        packer->columns[column].values =
+            tp_room_take(&room, (records + 1) * (size_t)value_sizes[column]);
     packer->narrow_asked = packer->columns[TP_PACKED_ALLOC_ASKED].values;
-    packer->wide_asked = lay(&room, records * sizeof(uint64_t));
-    packer->stacks.values = lay(&room, records * sizeof(uint32_t));
+    packer->wide_asked = tp_room_take(&room, records * sizeof(uint64_t));
+    packer->stacks.values = tp_room_take(&room, records * sizeof(uint32_t));
     for (unsigned i = 0; i < TP_SERIES_END; i++)
-        room.used += tp_series_lay(&packer->series[i], lay_next(&room), records + 1);
-    packer->kinds = lay(&room, records);
-    packer->other_slots = lay(&room, (size_t)records * TP_SLOT_BYTES);
-    packer->other_at = lay(&room, (records + 1) * sizeof(*packer->other_at));
-    packer->other_kinds = lay(&room, records);
+        room.used += tp_series_lay(&packer->series[i], tp_room_next(&room), records + 1);
+    packer->kinds = tp_room_take(&room, records);
+    packer->other_slots = tp_room_take(&room, (size_t)records * TP_SLOT_BYTES);
+    packer->other_at = tp_room_take(&room, (records + 1) * sizeof(*packer->other_at));
+    packer->other_kinds = tp_room_take(&room, records);
     return room.used;
 }
 
