@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "event/brief.h"
+#include "trace/room.h"
 
 #define AHEAD 8u                      /* slots whose places in the table are fetched before */
 #define FAR_AHEAD 64u                 /* slots that are fetched before */
@@ -12,6 +13,8 @@
 #define BYTES_MAX (UINT64_C(1) << 32) /* a free of more is not told its size */
 #define BYTES_UNKNOWN 24u             /* a usual size, so that the others stay short */
 #define ADDRESS_SHIFT 3               /* no allocator has blocks nearer to each other */
+#define SMALL_SHIFT 3                 /* nor of other sizes, mostly */
+#define TAKEN (UINT32_C(1) << 31)
 
 static const uint8_t value_sizes[TP_PACKED_END] = {
     [TP_PACKED_ALLOC_STEP] = 2,     [TP_PACKED_FREE_STEP] = 2,     [TP_PACKED_ALLOC_PLACE] = 1,
@@ -20,46 +23,28 @@ static const uint8_t value_sizes[TP_PACKED_END] = {
     [TP_PACKED_FREE_BYTES] = 4,     [TP_PACKED_ALLOC_SLACK] = 0,   [TP_PACKED_BRIEF] = 4,
 };
 
-/* Takes room of the workspace; only counts where there is none. */
-struct room {
-    uint8_t *base;
-    size_t used;
-};
-
-static void *lay(struct room *room, size_t size)
-{
-    void *part = room->base ? room->base + room->used : NULL;
-
-    room->used += (size + 15) & ~(size_t)15;
-    return part;
-}
-
-static void *lay_next(const struct room *room)
-{
-    return room->base ? room->base + room->used : NULL;
-}
-
 size_t tp_packer_lay(struct tp_packer *packer, void *base, uint32_t records)
 {
-    struct room room = {base, 0};
+    struct tp_room room = {base, 0};
 
-    room.used += tp_key_table_lay(&packer->addresses, lay_next(&room), records);
-    room.used += tp_key_table_lay(&packer->sizes, lay_next(&room), records);
-    packer->pools = lay(&room, records * sizeof(*packer->pools));
-    packer->seats = lay(&room, records * sizeof(*packer->seats));
-    packer->freed = lay(&room, records * sizeof(*packer->freed));
-    packer->empty = lay(&room, records * sizeof(*packer->empty));
+    room.used += tp_key_table_lay(&packer->addresses, tp_room_next(&room), records);
+    room.used += tp_key_table_lay(&packer->sizes, tp_room_next(&room), records);
+    packer->pools = tp_room_take(&room, records * sizeof(*packer->pools));
+    packer->seats = tp_room_take(&room, records * sizeof(*packer->seats));
+    packer->freed = tp_room_take(&room, records * sizeof(*packer->freed));
+    packer->empty = tp_room_take(&room, records * sizeof(*packer->empty));
     for (unsigned column = 1; column < TP_PACKED_END; column++)
-        packer->columns[column].values = lay(&room, (records + 1) * (size_t)value_sizes[column]);
+        packer->columns[column].values =
+            tp_room_take(&room, (records + 1) * (size_t)value_sizes[column]);
     packer->narrow_asked = packer->columns[TP_PACKED_ALLOC_ASKED].values;
-    packer->wide_asked = lay(&room, records * sizeof(uint64_t));
-    packer->stacks.values = lay(&room, records * sizeof(uint32_t));
+    packer->wide_asked = tp_room_take(&room, records * sizeof(uint64_t));
+    packer->stacks.values = tp_room_take(&room, records * sizeof(uint32_t));
     for (unsigned i = 0; i < TP_SERIES_END; i++)
-        room.used += tp_series_lay(&packer->series[i], lay_next(&room), records + 1);
-    packer->kinds = lay(&room, records);
-    packer->other_slots = lay(&room, (size_t)records * TP_SLOT_BYTES);
-    packer->other_at = lay(&room, (records + 1) * sizeof(*packer->other_at));
-    packer->other_kinds = lay(&room, records);
+        room.used += tp_series_lay(&packer->series[i], tp_room_next(&room), records + 1);
+    packer->kinds = tp_room_take(&room, records);
+    packer->other_slots = tp_room_take(&room, (size_t)records * TP_SLOT_BYTES);
+    packer->other_at = tp_room_take(&room, (records + 1) * sizeof(*packer->other_at));
+    packer->other_kinds = tp_room_take(&room, records);
     return room.used;
 }
 
@@ -75,6 +60,7 @@ static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS]
 {
     tp_key_table_begin(&packer->addresses);
     tp_key_table_begin(&packer->sizes);
+    memset(packer->small_pools, 0, sizeof(packer->small_pools));
     packer->pool_count = packer->seat_count = packer->empty_count = 0;
     packer->behind = 0;
     for (unsigned column = 1; column < TP_PACKED_END; column++) {
@@ -85,8 +71,7 @@ static void begin(struct tp_packer *packer, const uint64_t before[TP_SLOT_WORDS]
         tp_series_begin(&packer->series[i]);
     packer->columns[TP_PACKED_ALLOC_ASKED].values = packer->narrow_asked;
     packer->records = packer->allocs = packer->frees = packer->others = 0;
-    packer->other_slot_count = packer->briefs = packer->brief = 0;
-    packer->is_wide = false;
+    packer->other_slot_count = packer->briefs = packer->counted = 0;
     packer->since = packer->latest = 0;
     packer->first_ticks = before[0] & TP_TICKS_MASK;
     memset(packer->sums, 0, sizeof(packer->sums));
@@ -111,24 +96,22 @@ static inline bool is_odd_size(uint64_t bytes)
     return bytes >> TP_TABLE_KEY_BITS;
 }
 
-/* What is known of an address: an entry of the table. Nothing is ever known of an odd one. */
+/* What is known of an address: an entry of the table. Of an odd one that is always an empty one. */
 static inline uint64_t *find(struct tp_packer *packer, uint64_t address)
 {
-    uint64_t key = key_of(address);
-
-    if (__builtin_expect(key >> TP_TABLE_KEY_BITS != 0, 0)) {
-        packer->nowhere = 0;
-        return &packer->nowhere;
-    }
-    return tp_key_table_find(&packer->addresses, key);
+    return tp_key_table_find(&packer->addresses, key_of(address));
 }
 
-static inline void know(struct tp_packer *packer, uint64_t *entry, uint64_t address, uint32_t value)
+/* @is_new: nothing was known of the address, and @entry is empty. */
+static inline void know(struct tp_packer *packer, uint64_t *entry, bool is_new, uint64_t address,
+                        uint32_t value)
 {
     uint64_t key = key_of(address);
 
-    if (__builtin_expect(!(key >> TP_TABLE_KEY_BITS), 1))
-        tp_key_table_set(&packer->addresses, entry, key, value);
+    if (!is_new)
+        *entry = key << TP_TABLE_VALUE_BITS | value;
+    else if (__builtin_expect(!(key >> TP_TABLE_KEY_BITS), 1))
+        tp_key_table_add(&packer->addresses, entry, key, value);
 }
 
 static uint32_t new_pool(struct tp_packer *packer, uint64_t bytes)
@@ -139,23 +122,34 @@ static uint32_t new_pool(struct tp_packer *packer, uint64_t bytes)
 
 /* Odd sizes have a pool for each block: what is said of one pool in the format holds for none of
  * them. */
-static inline uint32_t pool_of(struct tp_packer *packer, uint64_t bytes)
+static __attribute__((noinline)) uint32_t large_pool_of(struct tp_packer *packer, uint64_t bytes)
 {
-    if (__builtin_expect(is_odd_size(bytes), 0))
+    if (is_odd_size(bytes))
         return new_pool(packer, bytes);
     uint64_t *entry = tp_key_table_find(&packer->sizes, bytes);
     uint32_t value = tp_key_table_value(entry);
-    if (__builtin_expect(value != 0, 1))
+    if (value)
         return value - 1;
     uint32_t pool = new_pool(packer, bytes);
-    tp_key_table_set(&packer->sizes, entry, bytes, pool + 1);
+    tp_key_table_add(&packer->sizes, entry, bytes, pool + 1);
     return pool;
+}
+
+static inline uint32_t pool_of(struct tp_packer *packer, uint64_t bytes)
+{
+    uint64_t small = bytes >> SMALL_SHIFT | bytes << (64 - SMALL_SHIFT);
+
+    if (small >= TP_PACKER_SMALL)
+        return large_pool_of(packer, bytes);
+    if (__builtin_expect(!packer->small_pools[small], 0))
+        packer->small_pools[small] = new_pool(packer, bytes) + 1;
+    return packer->small_pools[small] - 1;
 }
 
 /* The first of freed block @at and older ones that is not taken. */
 static inline uint32_t pass_taken(const struct tp_packer *packer, uint32_t at)
 {
-    while (at && packer->freed[at - 1].is_taken)
+    while (at && packer->freed[at - 1].pool & TAKEN)
         at = packer->freed[at - 1].older;
     return at;
 }
@@ -195,7 +189,7 @@ static inline unsigned put_reuse(struct tp_packer *packer, uint32_t number, stru
     }
     if (place < TP_ALLOC_POOL_END)
         return place;
-    freed->is_taken = true;
+    freed->pool |= TAKEN;
     PUT(packer, TP_PACKED_ALLOC_DISTANCE, uint16_t, packer->frees - number);
     return TP_ALLOC_FREED;
 }
@@ -215,13 +209,6 @@ static inline unsigned put_new(struct tp_packer *packer, uint64_t address, struc
     return TP_ALLOC_ELSEWHERE;
 }
 
-static void widen(struct tp_packer *packer)
-{
-    for (uint32_t i = 0; i < packer->allocs; i++)
-        packer->wide_asked[i] = packer->narrow_asked[i];
-    packer->is_wide = true;
-}
-
 static uint64_t zigzag_slack(uint64_t beyond)
 {
     beyond &= TP_SLACK_MASK;
@@ -234,12 +221,8 @@ static inline void put_size(struct tp_packer *packer, uint64_t bytes, uint64_t s
     uint32_t number = packer->allocs;
 
     tp_series_put(&packer->series[TP_SERIES_SLACK], number, beyond ? zigzag_slack(beyond) : 0);
-    if (__builtin_expect(asked >> 32 != 0 && !packer->is_wide, 0))
-        widen(packer);
-    if (__builtin_expect(packer->is_wide, 0))
-        packer->wide_asked[number] = asked;
-    else
-        packer->narrow_asked[number] = (uint32_t)asked;
+    tp_series_put(&packer->series[TP_SERIES_ASKED_HIGH], number, asked >> 32);
+    packer->narrow_asked[number] = (uint32_t)asked;
 }
 
 static inline __attribute__((always_inline)) void put_alloc(struct tp_packer *packer,
@@ -263,9 +246,8 @@ static inline __attribute__((always_inline)) void put_alloc(struct tp_packer *pa
     put_size(packer, bytes, slack_and_flags & TP_SLACK_MASK);
     packer->seats[seat] = (struct tp_pack_seat){number, pool};
     packer->allocs = number + 1;
-    packer->sums[1]++;
     packer->sums[2] += bytes;
-    know(packer, entry, address, 1 + 2 * seat);
+    know(packer, entry, !known, address, 1 + 2 * seat);
 }
 
 /* Returns the pool of the block that is given back. */
@@ -305,12 +287,22 @@ static inline uint64_t put_free(struct tp_packer *packer, uint64_t address, uint
     struct tp_pool *of = &packer->pools[pool];
 
     tp_series_put(&packer->series[TP_SERIES_FREE_FLAGS], number, flags & 0xff);
-    packer->freed[number] = (struct tp_pack_freed){.older = of->latest, .pool = pool};
+    packer->freed[number] = (struct tp_pack_freed){of->latest, pool};
     of->latest = number + 1;
     packer->frees = number + 1;
     packer->sums[3] += of->bytes;
-    know(packer, entry, address, 2 + 2 * number);
+    know(packer, entry, !known, address, 2 + 2 * number);
     return of->bytes;
+}
+
+/* How many brief ones there are since the last whole one. */
+static inline void put_brief_count(struct tp_packer *packer)
+{
+    uint32_t count = packer->allocs + packer->frees - packer->counted;
+
+    PUT(packer, TP_PACKED_BRIEF, uint32_t, count);
+    packer->briefs += count;
+    packer->counted += count;
 }
 
 /* A step that a brief one has not. */
@@ -322,9 +314,8 @@ static inline void put_step(struct tp_packer *packer, enum tp_packed column, uin
     step = step <= STEP_MAX ? step : 0;
     packer->sums[0] += step;
     PUT(packer, column, uint16_t, step);
-    PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
-    packer->briefs += packer->brief;
-    packer->brief = 0;
+    put_brief_count(packer);
+    packer->counted++;
 }
 
 static inline void put_common(struct tp_packer *packer, const uint64_t record[TP_SLOT_WORDS])
@@ -334,7 +325,7 @@ static inline void put_common(struct tp_packer *packer, const uint64_t record[TP
     uint32_t index = packer->records;
 
     tp_series_put(&series[TP_SERIES_TICKS], index, (record[0] - sums[0]) & TP_TICKS_MASK);
-    tp_series_put(&series[TP_SERIES_CALLS], index, (uint32_t)((record[1] >> 32) - sums[1]));
+    tp_series_put(&series[TP_SERIES_CALLS], index, (uint32_t)((record[1] >> 32) - packer->allocs));
     tp_series_put(&series[TP_SERIES_ALLOCATED], index, record[2] - sums[2]);
     tp_series_put(&series[TP_SERIES_FREED], index, record[3] - sums[3]);
 }
@@ -399,37 +390,46 @@ static inline void put_brief(struct tp_packer *packer, const uint64_t *record)
         tp_series_put(freed, packer->records, freed->now + bytes - foretold);
         kind = TP_EVENT_FREE;
     }
-    packer->brief++;
     packer->kinds[packer->records++] = kind;
 }
 
-/* What is read soon: slots, and of a near one the place in the table, as if it were an allocation
- * or a free. Always inline: apart from the loop it would have no effect that a compiler knows. */
-static inline __attribute__((always_inline)) void expect(const struct tp_packer *packer,
-                                                         const uint64_t *now)
+/* What is read soon: slots, and of a near one the place in the table, as if its address were in
+ * that word. Always inline: apart from the loop it would have no effect that a compiler knows. */
+static inline __attribute__((always_inline)) void
+expect(const struct tp_packer *packer, const uint64_t *now, const uint64_t *end, unsigned word)
 {
-    const uint64_t *record = now + (size_t)AHEAD * TP_SLOT_WORDS;
-    unsigned kind = tp_slot_kind(record);
-    uint64_t address = record[tp_is_brief(kind) ? 2 : 4];
+    uint64_t address;
 
+    if (end - now <= (ptrdiff_t)FAR_AHEAD * TP_SLOT_WORDS)
+        return;
+    address = now[AHEAD * TP_SLOT_WORDS + word];
     __builtin_prefetch(now + (size_t)FAR_AHEAD * TP_SLOT_WORDS);
     __builtin_prefetch(
         &packer->addresses.entries[tp_key_table_at(&packer->addresses, key_of(address))]);
 }
 
+static void widen_asked(struct tp_packer *packer)
+{
+    uint64_t *wide = packer->wide_asked;
+
+    tp_series_expand(&packer->series[TP_SERIES_ASKED_HIGH], packer->allocs, wide);
+    for (uint32_t i = 0; i < packer->allocs; i++)
+        wide[i] = wide[i] << 32 | packer->narrow_asked[i];
+    packer->columns[TP_PACKED_ALLOC_ASKED] =
+        (struct tp_packed_values){wide, packer->allocs, sizeof(*wide)};
+}
+
 static void finish(struct tp_packer *packer)
 {
-    PUT(packer, TP_PACKED_BRIEF, uint32_t, packer->brief);
-    packer->briefs += packer->brief;
+    put_brief_count(packer);
     if (!packer->briefs)
         packer->columns[TP_PACKED_BRIEF].count = 0;
     packer->columns[TP_PACKED_ALLOC_PLACE].count = packer->allocs;
     packer->columns[TP_PACKED_ALLOC_ASKED].count = packer->allocs;
     packer->columns[TP_PACKED_FREE_PLACE].count = packer->frees;
     packer->stacks = (struct tp_packed_values){packer->stacks.values, packer->allocs, 4};
-    if (packer->is_wide)
-        packer->columns[TP_PACKED_ALLOC_ASKED] =
-            (struct tp_packed_values){packer->wide_asked, packer->allocs, 8};
+    if (packer->series[TP_SERIES_ASKED_HIGH].changes)
+        widen_asked(packer);
 }
 
 /* @last: the last record as it stands in the ring. */
@@ -445,8 +445,8 @@ static void keep_last(struct tp_packer *packer, const uint64_t *last)
     bool is_alloc = tp_slot_kind(last) == TP_EVENT_ALLOC_BRIEF;
     uint64_t kind = is_alloc ? TP_EVENT_ALLOC : TP_EVENT_FREE;
     packer->last[0] = kind << 56 | ((series[TP_SERIES_TICKS].now + sums[0]) & TP_TICKS_MASK);
-    packer->last[1] =
-        (series[TP_SERIES_CALLS].now + sums[1]) << 32 | (is_alloc ? tp_slot_argument(last) : 0);
+    packer->last[1] = (series[TP_SERIES_CALLS].now + packer->allocs) << 32 |
+                      (is_alloc ? tp_slot_argument(last) : 0);
     packer->last[2] = series[TP_SERIES_ALLOCATED].now + sums[2];
     packer->last[3] = series[TP_SERIES_FREED].now + sums[3];
 }
@@ -455,18 +455,22 @@ static void keep_last(struct tp_packer *packer, const uint64_t *last)
 static const uint64_t *take_stretch(struct tp_packer *packer, const uint64_t *record,
                                     const uint64_t *end, const uint64_t **last)
 {
-    uint32_t step = 1;
+    const uint64_t *before = *last;
 
-    for (; record < end; record += (size_t)step * TP_SLOT_WORDS) {
-        if (end - record > (ptrdiff_t)FAR_AHEAD * TP_SLOT_WORDS)
-            expect(packer, record);
-        step = 1;
-        if (tp_is_brief(tp_slot_kind(record)))
+    for (uint32_t step; record < end; record += (size_t)step * TP_SLOT_WORDS) {
+        if (tp_is_brief(tp_slot_kind(record))) {
+            expect(packer, record, end, 2);
             put_brief(packer, record);
-        else if (!(step = put_whole(packer, record, end)))
-            break;
-        *last = record;
+            step = 1;
+        } else {
+            expect(packer, record, end, 4);
+            step = put_whole(packer, record, end);
+            if (!step)
+                break;
+        }
+        before = record;
     }
+    *last = before;
     return record;
 }
 
@@ -476,34 +480,35 @@ static uint32_t take_seam(struct tp_packer *packer, const struct tp_block_source
                           uint32_t left, uint64_t seam[TP_KIND_SLOTS_MAX * TP_SLOT_WORDS],
                           const uint64_t **last)
 {
-    const uint64_t *record = source->slots + (size_t)(source->slot_count - left) * TP_SLOT_WORDS;
-    uint32_t step = tp_kind_slots(tp_slot_kind(record));
+    uint32_t first = source->slot_count - left, step;
 
-    if (step <= left || step > left + source->more_count)
+    if (left >= TP_KIND_SLOTS_MAX)
         return 0;
-    memcpy(seam, record, left * TP_SLOT_BYTES);
+    memcpy(seam, source->slots + (size_t)first * TP_SLOT_WORDS, left * TP_SLOT_BYTES);
+    step = tp_kind_slots(tp_slot_kind(seam));
+    if (step <= left || step - left > source->more_count)
+        return 0;
     memcpy(seam + (size_t)left * TP_SLOT_WORDS, source->more, (step - left) * TP_SLOT_BYTES);
-    if (put_whole(packer, seam, seam + (size_t)step * TP_SLOT_WORDS) != step)
-        return 0;
+    put_whole(packer, seam, seam + (size_t)step * TP_SLOT_WORDS);
     *last = seam;
     return step - left;
 }
 
 uint32_t tp_packer_take(struct tp_packer *packer, const struct tp_block_source *source)
 {
-    const uint64_t *end = source->slots + (size_t)source->slot_count * TP_SLOT_WORDS, *last = NULL;
+    const uint64_t *slots = source->slots, *last = NULL, *at;
+    const uint64_t *end = slots + (size_t)source->slot_count * TP_SLOT_WORDS;
     uint64_t seam[TP_KIND_SLOTS_MAX * TP_SLOT_WORDS];
 
     begin(packer, source->before);
-    const uint64_t *at = take_stretch(packer, source->slots, end, &last);
-    uint32_t taken = (uint32_t)((at - source->slots) / TP_SLOT_WORDS);
+    at = take_stretch(packer, slots, end, &last);
+    uint32_t taken = (uint32_t)((at - slots) / TP_SLOT_WORDS);
     uint32_t left = source->slot_count - taken, in_more = 0;
-    if (left)
+    if (left && source->more_count)
         in_more = take_seam(packer, source, left, seam, &last);
-    if (in_more || !left) {
-        const uint64_t *more = source->more + (size_t)in_more * TP_SLOT_WORDS;
+    if (source->more_count && (in_more || !left)) {
         end = source->more + (size_t)source->more_count * TP_SLOT_WORDS;
-        at = source->more_count ? take_stretch(packer, more, end, &last) : source->more;
+        at = take_stretch(packer, source->more + (size_t)in_more * TP_SLOT_WORDS, end, &last);
         taken = source->slot_count + (uint32_t)((at - source->more) / TP_SLOT_WORDS);
     }
     finish(packer);

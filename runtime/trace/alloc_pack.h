@@ -22,8 +22,11 @@ enum tp_packer_series {
     TP_SERIES_ALLOC_PERIOD,
     TP_SERIES_FREE_FLAGS,
     TP_SERIES_SLACK,
+    TP_SERIES_ASKED_HIGH, /* halves of sizes */
     TP_SERIES_END
 };
+
+#define TP_PACKER_SMALL 1024 /* sizes that are found at once */
 
 /* The lists of allocations.h, in short: addresses are in the table. */
 struct tp_pack_seat {
@@ -32,13 +35,13 @@ struct tp_pack_seat {
 
 struct tp_pack_freed {
     uint32_t older; /* of the pool: number + 1, 0 none; those that are taken are passed over */
-    uint32_t pool : 31, is_taken : 1;
+    uint32_t pool;  /* and a bit where an allocation has taken it */
 };
 
 struct tp_packer {
     struct tp_key_table addresses; /* allocated there: 1 + 2 × seat; freed: 2 + 2 × number */
     struct tp_key_table sizes;     /* number + 1 of the pool */
-    uint64_t nowhere;              /* the entry of an address that no allocator has */
+    uint32_t small_pools[TP_PACKER_SMALL]; /* the same, of small multiples of 8 */
     struct tp_pool *pools;
     struct tp_pack_seat *seats;
     struct tp_pack_freed *freed;
@@ -61,11 +64,10 @@ struct tp_packer {
     uint64_t last[TP_SLOT_WORDS]; /* the last record's first slot, whole */
 
     uint32_t *narrow_asked;
-    uint64_t *wide_asked; /* in its place once a value is too large */
-    bool is_wide;
-    uint32_t brief;   /* since the last whole one */
-    int64_t since;    /* time now, in ticks since the first */
-    uint64_t sums[4]; /* of what is taken off each common word */
+    uint64_t *wide_asked; /* in its place where a value is too large */
+    uint32_t counted;     /* allocations and frees up to the last whole one */
+    int64_t since;        /* time now, in ticks since the first */
+    uint64_t sums[4];     /* of what is taken off each common word; of calls that is allocs */
 };
 
 /** tp_packer_lay - as tp_allocations_lay */

@@ -3,25 +3,19 @@
 
 #include <string.h>
 
-static void *lay(uint8_t *base, size_t *used, size_t size)
-{
-    void *part = base ? base + *used : NULL;
-
-    *used += (size + 15) & ~(size_t)15;
-    return part;
-}
+#include "trace/room.h"
 
 size_t tp_allocations_lay(struct tp_allocations *lists, void *base, uint32_t records)
 {
-    size_t used = 0;
+    struct tp_room room = {base, 0};
 
-    lists->allocated = lay(base, &used, records * sizeof(*lists->allocated));
-    lists->freed = lay(base, &used, records * sizeof(*lists->freed));
-    lists->pools = lay(base, &used, records * sizeof(*lists->pools));
-    lists->seats = lay(base, &used, records * sizeof(*lists->seats));
-    lists->empty = lay(base, &used, records * sizeof(*lists->empty));
-    lists->pools_by_bytes = lay(base, &used, tp_allocations_table(records) * sizeof(uint32_t));
-    return used;
+    lists->allocated = tp_room_take(&room, records * sizeof(*lists->allocated));
+    lists->freed = tp_room_take(&room, records * sizeof(*lists->freed));
+    lists->pools = tp_room_take(&room, records * sizeof(*lists->pools));
+    lists->seats = tp_room_take(&room, records * sizeof(*lists->seats));
+    lists->empty = tp_room_take(&room, records * sizeof(*lists->empty));
+    lists->pools_by_bytes = tp_room_take(&room, tp_allocations_table(records) * sizeof(uint32_t));
+    return room.used;
 }
 
 void tp_allocations_begin(struct tp_allocations *lists, uint32_t records)

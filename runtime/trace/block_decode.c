@@ -8,6 +8,7 @@
 #include "trace/block_decoder.h"
 #include "trace/block_header.h"
 #include "trace/column_decode.h"
+#include "trace/room.h"
 #include "trace/wire.h"
 
 /*
@@ -55,20 +56,6 @@ void tp_block_decoder_prepare(struct tp_block_decoder *decoder)
         decoder->kind_slots[kind] = tp_is_brief(kind) ? 0 : (uint8_t)tp_kind_slots(kind);
 }
 
-/* Where the parts of a decoder in a workspace are; base NULL: only how much they take. */
-struct parts {
-    uint8_t *base;
-    size_t used;
-};
-
-static void *take_part(struct parts *parts, size_t size)
-{
-    void *part = parts->base ? parts->base + parts->used : NULL;
-
-    parts->used += (size + 15) & ~(size_t)15;
-    return part;
-}
-
 static size_t allocations_size(struct tp_block_decoder *decoder, uint32_t records)
 {
     return tp_allocations_lay(&decoder->unpacker.lists, NULL, records) +
@@ -76,50 +63,50 @@ static size_t allocations_size(struct tp_block_decoder *decoder, uint32_t record
 }
 
 /* @decoder: set where there is a base, else only room for what is not used. */
-static void lay_parts(struct parts *parts, struct tp_block_decoder *decoder, uint32_t slots)
+static void lay_parts(struct tp_room *room, struct tp_block_decoder *decoder, uint32_t slots)
 {
     size_t open_bytes = TP_BLOCK_OPEN_MAX * TP_SLOT_BYTES,
            whole_slots = (size_t)slots * TP_BRIEF_WHOLE_SLOTS,
            slot_bytes = whole_slots * TP_SLOT_BYTES;
     uint32_t records = slots > TP_BLOCK_OPEN_MAX ? slots : TP_BLOCK_OPEN_MAX;
 
-    take_part(parts, sizeof(*decoder));
+    tp_room_take(room, sizeof(*decoder));
     decoder->payload_room = 2 * (slot_bytes + open_bytes); /* more than columns ever take */
-    decoder->payload = take_part(parts, decoder->payload_room);
+    decoder->payload = tp_room_take(room, decoder->payload_room);
     decoder->slots_room = whole_slots;
-    decoder->slots = take_part(parts, slot_bytes + SPARE_WORDS * sizeof(uint64_t));
+    decoder->slots = tp_room_take(room, slot_bytes + SPARE_WORDS * sizeof(uint64_t));
     decoder->open_room = TP_BLOCK_OPEN_MAX;
-    decoder->open = take_part(parts, open_bytes + SPARE_WORDS * sizeof(uint64_t));
+    decoder->open = tp_room_take(room, open_bytes + SPARE_WORDS * sizeof(uint64_t));
     decoder->records_room = records;
-    decoder->values = take_part(parts, records * sizeof(uint64_t));
+    decoder->values = tp_room_take(room, records * sizeof(uint64_t));
     for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
-        decoder->common[word] = take_part(parts, records * sizeof(uint64_t));
-    decoder->kinds = take_part(parts, records);
-    decoder->at = take_part(parts, records * sizeof(uint32_t));
-    decoder->selected = take_part(parts, (records + 1) * sizeof(uint32_t));
+        decoder->common[word] = tp_room_take(room, records * sizeof(uint64_t));
+    decoder->kinds = tp_room_take(room, records);
+    decoder->at = tp_room_take(room, records * sizeof(uint32_t));
+    decoder->selected = tp_room_take(room, (records + 1) * sizeof(uint32_t));
     decoder->allocations_room = slots;
-    decoder->allocations = take_part(parts, allocations_size(decoder, slots));
+    decoder->allocations = tp_room_take(room, allocations_size(decoder, slots));
 }
 
 size_t tp_block_decoder_size(uint32_t slots)
 {
     struct tp_block_decoder unused;
-    struct parts parts = {0};
+    struct tp_room room = {0};
 
-    lay_parts(&parts, &unused, slots);
-    return parts.used + ZSTD_estimateDCtxSize();
+    lay_parts(&room, &unused, slots);
+    return room.used + ZSTD_estimateDCtxSize();
 }
 
 struct tp_block_decoder *tp_block_decoder_init(void *workspace, size_t size, uint32_t slots)
 {
     struct tp_block_decoder *decoder = workspace;
-    struct parts parts = {.base = workspace};
+    struct tp_room room = {.base = workspace};
 
     if (size < tp_block_decoder_size(slots))
         return NULL;
     memset(decoder, 0, sizeof(*decoder));
-    lay_parts(&parts, decoder, slots);
-    decoder->zstd = ZSTD_initStaticDCtx(parts.base + parts.used, size - parts.used);
+    lay_parts(&room, decoder, slots);
+    decoder->zstd = ZSTD_initStaticDCtx(room.base + room.used, size - room.used);
     if (!decoder->zstd)
         return NULL;
     tp_block_decoder_prepare(decoder);

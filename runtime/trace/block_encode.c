@@ -8,6 +8,7 @@
 #include "trace/column_encode.h"
 #include "trace/frames.h"
 #include "trace/packed_encode.h"
+#include "trace/room.h"
 #include "trace/wire.h"
 
 /*
@@ -71,11 +72,6 @@ struct tp_block_encoder {
     uint8_t kind_slots[256];
 };
 
-static size_t align16(size_t size)
-{
-    return (size + 15) & ~(size_t)15;
-}
-
 static size_t fields_worst(unsigned kind)
 {
     size_t sum = 0;
@@ -100,62 +96,49 @@ static size_t section_worst(size_t slots, bool may_be_brief)
     return most * slots + 64 * (size_t)tp_field_count + 512;
 }
 
-/* Takes @size bytes of the workspace; only counts them while there is none. */
-struct room {
-    uint8_t *bytes;
-    size_t used;
-};
-
-static void *take(struct room *room, size_t size)
-{
-    void *bytes = room->bytes ? room->bytes + room->used : NULL;
-
-    room->used += align16(size);
-    return bytes;
-}
-
-static void take_buffers(struct tp_block_encoder *encoder, struct room *room, uint32_t slots)
+static void take_buffers(struct tp_block_encoder *encoder, struct tp_room *room, uint32_t slots)
 {
     size_t section = slots > TP_BLOCK_OPEN_MAX ? slots : TP_BLOCK_OPEN_MAX;
 
     encoder->payload_size = section_worst(slots, true) + section_worst(TP_BLOCK_OPEN_MAX, false);
-    encoder->payload = take(room, encoder->payload_size);
-    encoder->block = take(room, TP_BLOCK_HEADER_BYTES + encoder->payload_size + 8);
+    encoder->payload = tp_room_take(room, encoder->payload_size);
+    encoder->block = tp_room_take(room, TP_BLOCK_HEADER_BYTES + encoder->payload_size + 8);
     for (unsigned word = 0; word < TP_SLOT_WORDS; word++)
-        encoder->common[word] = take(room, section * sizeof(uint64_t));
-    encoder->words = take(room, section * sizeof(uint64_t));
-    encoder->values = take(room, section * sizeof(uint64_t));
-    encoder->at = take(room, section * sizeof(*encoder->at));
-    encoder->kinds = take(room, section);
-    encoder->selected = take(room, (section + 1) * sizeof(*encoder->selected));
-    encoder->copy = take(room, (size_t)slots * TP_SLOT_BYTES);
+        encoder->common[word] = tp_room_take(room, section * sizeof(uint64_t));
+    encoder->words = tp_room_take(room, section * sizeof(uint64_t));
+    encoder->values = tp_room_take(room, section * sizeof(uint64_t));
+    encoder->at = tp_room_take(room, section * sizeof(*encoder->at));
+    encoder->kinds = tp_room_take(room, section);
+    encoder->selected = tp_room_take(room, (section + 1) * sizeof(*encoder->selected));
+    encoder->copy = tp_room_take(room, (size_t)slots * TP_SLOT_BYTES);
     size_t size = tp_packer_lay(&encoder->packer, NULL, slots);
-    tp_packer_lay(&encoder->packer, take(room, size), slots);
+    tp_packer_lay(&encoder->packer, tp_room_take(room, size), slots);
 }
 
 size_t tp_block_encoder_size(uint32_t slots)
 {
     struct tp_block_encoder counted;
-    struct room room = {NULL, 0};
+    struct tp_room room = {NULL, 0};
 
-    take(&room, sizeof(counted));
+    tp_room_take(&room, sizeof(counted));
     take_buffers(&counted, &room, slots);
-    return room.used + align16(tp_frames_workspace());
+    tp_room_take(&room, tp_frames_workspace());
+    return room.used;
 }
 
 struct tp_block_encoder *tp_block_encoder_init(void *workspace, size_t size, uint32_t slots)
 {
-    struct room room = {workspace, 0};
+    struct tp_room room = {workspace, 0};
 
     if (slots > TP_BLOCK_SLOTS_MAX || size < tp_block_encoder_size(slots) ||
         (uintptr_t)workspace % 16)
         return NULL;
-    struct tp_block_encoder *encoder = take(&room, sizeof(*encoder));
+    struct tp_block_encoder *encoder = tp_room_take(&room, sizeof(*encoder));
     memset(encoder, 0, sizeof(*encoder));
     encoder->slots_max = slots;
     take_buffers(encoder, &room, slots);
     bool is_ready =
-        tp_frames_init(&encoder->frames, room.bytes + room.used, (size - room.used) & ~(size_t)15);
+        tp_frames_init(&encoder->frames, room.base + room.used, (size - room.used) & ~(size_t)15);
     for (unsigned i = tp_field_count; i-- > 0;) {
         encoder->fields[tp_fields[i].kind].first = &tp_fields[i];
         encoder->fields[tp_fields[i].kind].count++;
@@ -376,7 +359,7 @@ static struct tp_block_source make_own(const struct tp_block_encoder *encoder,
 static uint32_t take_records(struct tp_block_encoder *encoder, const struct tp_block_source *source,
                              bool was_packed)
 {
-    if (was_packed) {
+    if (was_packed && source->slot_count) {
         uint32_t taken = pack(encoder, source);
         if (encoder->is_packed)
             return taken;

@@ -54,13 +54,12 @@ static inline uint32_t tp_key_table_value(const uint64_t *entry)
     return (uint32_t)*entry & ((1u << TP_TABLE_VALUE_BITS) - 1);
 }
 
-/* @entry is where it was found; it moves. */
-static inline void tp_key_table_set(struct tp_key_table *table, uint64_t *entry, uint64_t key,
+/* @entry is where it was not found; it may move. */
+static inline void tp_key_table_add(struct tp_key_table *table, uint64_t *entry, uint64_t key,
                                     uint32_t value)
 {
-    table->used += !*entry;
     *entry = key << TP_TABLE_VALUE_BITS | value;
-    if (table->used > table->used_max)
+    if (++table->used > table->used_max)
         tp_key_table_grow(table);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/packed_encode.h"
 
-#define LOOKED_AT 1024u /* of the sizes of a block's allocations */
+#define LOOKED_AT 1024u /* of the sizes or addresses of a block */
 
 /* The columns of event_kinds.def that are series. */
 static const struct {
@@ -28,7 +28,7 @@ static bool is_in_steps(const uint64_t *values, uint32_t count)
 
     for (uint32_t i = 0; i < count; i++)
         least = values[i] < least ? values[i] : least;
-    for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count; i += 1 + count / LOOKED_AT) {
         steps += bits_of(tp_wire_zigzag(values[i] - values[i - 1]));
         offsets += bits_of(values[i] - least);
     }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/series.h"
 
+#include "trace/room.h"
+
 size_t tp_series_lay(struct tp_series *series, void *base, uint32_t values)
 {
-    size_t at_bytes = (values * sizeof(*series->at) + 15) & ~(size_t)15;
+    struct tp_room room = {base, 0};
 
-    series->at = base;
-    series->values = base ? (uint64_t *)(void *)((uint8_t *)base + at_bytes) : NULL;
-    return at_bytes + ((values * sizeof(*series->values) + 15) & ~(size_t)15);
+    series->at = tp_room_take(&room, values * sizeof(*series->at));
+    series->values = tp_room_take(&room, values * sizeof(*series->values));
+    return room.used;
 }
 
 static uint64_t first_of(const struct tp_series *series)
