@@ -223,6 +223,28 @@ static void wait_until_gone(struct tp_live *live, uint64_t deadline_ns)
         tp_os_wait(&never, 0, 100000);
 }
 
+bool tp_agent_leave_alone(void)
+{
+    struct tp_live *live = tp_agent.live;
+    uint64_t signals;
+    int kept = errno;
+
+    if (!live || tp_tls.ours || !tp_agent_here() || atomic_load(&live->state) != TP_LIVE)
+        return false;
+    tp_os_block_signals(&signals);
+    if (tp_drain_pause(live, EXIT_WAIT_NS))
+        wait_until_gone(live, tp_os_monotonic_ns() + GONE_WAIT_NS);
+    tp_os_restore_signals(&signals);
+    errno = kept;
+    return true;
+}
+
+void tp_agent_come_back(void)
+{
+    if (tp_agent_here() && tp_agent.live->has_threads)
+        tp_agent_go_live();
+}
+
 void tp_agent_before_filter(void)
 {
     struct tp_live *live = tp_agent.live;

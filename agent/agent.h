@@ -156,6 +156,19 @@ void tp_agent_go_live_if_busy(void);
 void tp_agent_end(const char *reason, uint64_t wait_ns);
 
 /**
+ * tp_agent_leave_alone - let the drain thread go, so that the program has no more threads than it
+ * has made
+ *
+ * Context: a thread of the host that is about to ask for what the kernel allows to a process of one
+ * thread only. Return: whether there was one: then tp_agent_come_back is due.
+ */
+bool tp_agent_leave_alone(void);
+
+/** tp_agent_come_back - the drain thread of a program that has made threads; that of another one
+ * comes when it is busy again. Context: behind tp_agent_leave_alone. */
+void tp_agent_come_back(void);
+
+/**
  * tp_agent_before_filter - end this process's recording, for good: its next system call may be
  * forbidden
  *

@@ -32,7 +32,7 @@
 #define END_TRACKS 256u              /* in the `end` line */
 #define THREAD_LINES_MAX (16u << 20) /* bytes of lines about threads */
 
-enum tp_drain_want { WANT_NOTHING, WANT_END };
+enum tp_drain_want { WANT_NOTHING, WANT_PAUSE, WANT_END };
 
 struct tp_drain {
     struct tp_block_encoder *encoder;
@@ -710,6 +710,26 @@ static uint64_t sleep_for(unsigned fullest, const struct tp_drain *d)
     return fullest >= 64 ? 1000000 : fullest >= 16 ? 5000000 : fullest ? 20000000 : 100000000;
 }
 
+/* Back to draining on the program's threads, which have other descriptors; nobody asks them for the
+ * time any more. */
+static bool leave(struct tp_live *live)
+{
+    struct tp_drain *d = live->drain;
+    uint32_t pause = WANT_PAUSE;
+
+    if (!atomic_compare_exchange_strong(&live->want, &pause, WANT_NOTHING))
+        return false;
+    for (uint32_t i = 0; i < TP_THREADS_MAX; i++) {
+        atomic_store_explicit(&live->threads[i].brief_run, 0, memory_order_relaxed);
+        atomic_store_explicit(&live->threads[i].brief_limit, 0, memory_order_relaxed);
+    }
+    tp_segments_close(live, &d->segments, false, &d->meta);
+    d->dir = d->ring_dir = TP_OS_NO_DIR;
+    atomic_store(&live->state, TP_ARMED);
+    atomic_store(&live->drain_lock, 0);
+    return true;
+}
+
 static void *drain_main(void *argument)
 {
     struct tp_live *live = argument;
@@ -732,7 +752,7 @@ static void *drain_main(void *argument)
     if (tp_clock_kind == TP_CLOCK_TSC && tp_clock_steps_back())
         tp_text_string(&d->meta,
                        "{\"t\":\"note\",\"text\":\"the clock was seen to go backwards\"}\n");
-    while (atomic_load(&live->want) != WANT_END) {
+    while (atomic_load(&live->want) == WANT_NOTHING) {
         fill_stock(live);
         unsigned fullest = drain_pass(live, false, true);
         uint64_t now_ns = tp_os_monotonic_ns();
@@ -742,10 +762,12 @@ static void *drain_main(void *argument)
         tell_early(live);
         write_meta(live);
         atomic_store(&live->drain_bell, 1);
-        if (atomic_load(&live->want) != WANT_END && !atomic_load(&live->tell_now))
+        if (atomic_load(&live->want) == WANT_NOTHING && !atomic_load(&live->tell_now))
             tp_os_wait(&live->drain_bell, 1, sleep_for(fullest, d));
         atomic_store(&live->drain_bell, 0);
     }
+    if (leave(live))
+        return NULL;
     tp_sources_tick();
     finish(live, d->end_reason);
     atomic_store(&live->drain_done, 1);
@@ -778,6 +800,21 @@ int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread)
         atomic_store(&live->drain_lock, 0);
     }
     return error;
+}
+
+bool tp_drain_pause(struct tp_live *live, uint64_t wait_ns)
+{
+    uint64_t deadline = tp_os_monotonic_ns() + wait_ns;
+    uint32_t nothing = WANT_NOTHING;
+    _Atomic uint32_t never = 0;
+
+    if (!atomic_compare_exchange_strong(&live->want, &nothing, WANT_PAUSE))
+        return false;
+    while (atomic_load(&live->want) == WANT_PAUSE && tp_os_monotonic_ns() < deadline) {
+        tp_drain_wake(live);
+        tp_os_wait(&never, 0, 100000);
+    }
+    return atomic_load(&live->want) != WANT_PAUSE;
 }
 
 void tp_drain_end_idle(struct tp_live *live, const char *reason)

@@ -36,6 +36,13 @@ void tp_drain_here(struct tp_live *live);
  */
 int tp_drain_start(struct tp_live *live, tp_make_thread *make_thread);
 
+/**
+ * tp_drain_pause - let the drain thread go: then the process is armed, and may start another one
+ * @wait_ns: how long to wait for it
+ * Context: a thread of the host. Return: whether it is on its way out.
+ */
+bool tp_drain_pause(struct tp_live *live, uint64_t wait_ns);
+
 /** tp_drain_retry_now - forget that the disk refused a block a moment ago. Context: drainer. */
 void tp_drain_retry_now(struct tp_live *live);
 

@@ -5,11 +5,16 @@
  * Filters get in through libc's prctl or syscall; code that makes system calls of its own is not
  * seen.
  *
- * Both wrappers end in a jump with the registers as they came, where the compiler optimises: a
- * system call that returns on another stack (clone) then returns to the caller.
+ * And programs that ask for what the kernel allows to a process of one thread only: the agent's
+ * thread goes before it would be in the way.
+ *
+ * The wrappers of prctl and syscall end in a jump with the registers as they came, where the
+ * compiler optimises: a system call that returns on another stack (clone) then returns to the
+ * caller.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -85,6 +90,39 @@ int tp_filter_prctl(int option, unsigned long a, unsigned long b, unsigned long 
     return (int)as_libc(call(SYS_prctl, option, (long)a, (long)b, (long)c, (long)d, 0));
 }
 
+static int call_unshare(int flags)
+{
+    return tp_real.unshare ? tp_real.unshare(flags)
+                           : (int)as_libc(call(SYS_unshare, flags, 0, 0, 0, 0, 0));
+}
+
+static int call_setns(int fd, int what)
+{
+    return tp_real.setns ? tp_real.setns(fd, what)
+                         : (int)as_libc(call(SYS_setns, fd, what, 0, 0, 0, 0));
+}
+
+EXPORT int unshare(int flags)
+{
+    bool is_for_one = flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM);
+    bool is_alone = is_for_one && tp_agent_leave_alone();
+    int result = call_unshare(flags);
+
+    if (is_alone)
+        tp_agent_come_back();
+    return result;
+}
+
+EXPORT int setns(int fd, int what)
+{
+    bool is_alone = tp_agent_leave_alone();
+    int result = call_setns(fd, what);
+
+    if (is_alone)
+        tp_agent_come_back();
+    return result;
+}
+
 long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     if (tp_unlikely(number == SYS_seccomp && seccomp_installs((unsigned long)a, (unsigned long)c)))
@@ -92,6 +130,10 @@ long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long
     if (tp_unlikely(number == SYS_prctl &&
                     prctl_installs((unsigned long)a, (unsigned long)b, (unsigned long)c)))
         tp_agent_before_filter();
+    if (tp_unlikely(number == SYS_unshare))
+        return unshare((int)a);
+    if (tp_unlikely(number == SYS_setns))
+        return setns((int)a, (int)b);
     if (tp_likely(tp_real.syscall != NULL))
         return tp_real.syscall(number, a, b, c, d, e, f);
     return as_libc(call(number, a, b, c, d, e, f));

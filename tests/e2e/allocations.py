@@ -226,6 +226,20 @@ def busy_program_gets_a_thread():
             tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes, counters")
 
 
+def busy_program_may_be_alone():
+    """What the kernel allows to one thread only it allows when the agent's has been there."""
+    command = [ALLOCS, "alone", "100000"]
+    bare = tap.run(command, tap.clean_environment())
+    with tap.folder() as out:
+        said = record(out, command, TPAGENT_ALLOC="all")
+        tap.equal(said, bare.stdout.decode(), "what it was allowed")
+        report = memory(out)
+        work = row(report, "work")
+        tap.equal(work["allocations"], 4 * 200000, "allocations")
+        tap.equal(work["allocations"], counter(report, "work", "allocations"), "counters")
+        tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes, counters")
+
+
 def blocks_go_from_hand_to_hand():
     """Three threads free what the others allocated, and get each other's addresses again."""
     count = 200000
@@ -470,6 +484,7 @@ CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("times are in order, to eight ticks", times_are_in_order)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
 CHECK.check("a busy program without threads gets the agent's", busy_program_gets_a_thread)
+CHECK.check("a busy program may do what one thread only may", busy_program_may_be_alone)
 CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)

@@ -11,16 +11,20 @@
  *     allocs fork N          the same leak, in a child too
  *     allocs forked N        and in a child without a range
  *     allocs busy N          the same leak, then says how many threads the process has; and a child
+ *     allocs alone N         the same leak, then what only a process of one thread may do; twice
  *     allocs handover N      three threads that free what the others allocated, N blocks each
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +186,16 @@ static int count_threads(void)
     return line ? atoi(line + strlen("\nThreads:")) : -1;
 }
 
+/* stdout would allocate */
+static void say(int first, int second)
+{
+    char line[64];
+    int length = snprintf(line, sizeof(line), "%d %d\n", first, second);
+
+    if (write(1, line, (size_t)length) != length)
+        exit(1);
+}
+
 static void busy(int count)
 {
     leak(count);
@@ -194,10 +208,20 @@ static void busy(int count)
     int status = 0;
     waitpid(child, &status, 0);
     leak(10);
-    char line[64]; /* stdout would allocate */
-    int length = snprintf(line, sizeof(line), "%d %d\n", threads, WEXITSTATUS(status));
-    if (write(1, line, (size_t)length) != length)
-        exit(1);
+    say(threads, WEXITSTATUS(status));
+}
+
+/* What the kernel refuses to a process with more threads than one. */
+static void alone(int count)
+{
+    static const int what[] = {CLONE_THREAD, CLONE_SIGHAND, CLONE_NEWUSER};
+
+    for (unsigned i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
+        leak(count);
+        int error = i % 2 ? (int)syscall(SYS_unshare, what[i]) : unshare(what[i]);
+        say(what[i], error ? errno : 0);
+    }
+    leak(count);
 }
 
 #define SLOTS 64
@@ -249,6 +273,8 @@ int main(int argc, char **argv)
         mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     else if (!strcmp(argv[1], "busy"))
         busy(count);
+    else if (!strcmp(argv[1], "alone"))
+        alone(count);
     else if (!strcmp(argv[1], "handover"))
         handover(count);
     else if (!strcmp(argv[1], "forked")) {
