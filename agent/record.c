@@ -242,6 +242,8 @@ static bool write_or_drop(struct tp_thread *t, const struct tp_record *record, u
         return false;
     }
     if (!tp_capture_is_open() && !tp_tls.any_window && leave_out(t, record)) {
+        atomic_store_explicit(&t->brief_limit, 0,
+                              memory_order_relaxed); /* what it counted is gone */
         set_careful(t);
         return false;
     }

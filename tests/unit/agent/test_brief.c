@@ -76,6 +76,26 @@ START_TEST(somebody_else_ends_a_run)
 }
 END_TEST
 
+/* What was allocated outside of it counts, and took its time. */
+START_TEST(a_window_begins_with_a_whole_one)
+{
+    ck_assert(write_whole(1));
+    allow(TP_BRIEF_RUN);
+    ck_assert(write_whole(2));
+    ck_assert(write_brief(3));
+    atomic_fetch_add(&tp_capture_closed, 1);
+    tp_threads_make_careful(tp_agent.live);
+    ck_assert(!tp_record_begin(TP_EVENT_API_BEGIN, TP_CLASS_API, 20));
+    ck_assert(!write_brief(4));
+    atomic_fetch_add(&tp_capture_closed, 1);
+    ck_assert(tp_record_end(TP_EVENT_API_END, TP_CLASS_API));
+    ck_assert(!tp_is_careful(tp_tls.thread));
+    ck_assert(!write_brief(5));
+    ck_assert(write_whole(6));
+    ck_assert(write_brief(7));
+}
+END_TEST
+
 START_TEST(a_new_ring_begins_with_a_whole_one)
 {
     struct tp_live *live = tp_agent.live;
@@ -235,6 +255,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, brief_ones_follow_a_whole_one);
     tcase_add_test(tests, somebody_else_ends_a_run);
+    tcase_add_test(tests, a_window_begins_with_a_whole_one);
     tcase_add_test(tests, a_new_ring_begins_with_a_whole_one);
     tcase_add_loop_test(tests, brief_ones_leave_room_for_every_end, 0, 6);
     tcase_add_test(tests, where_all_is_recorded_a_full_ring_is_waited_for);
