@@ -174,6 +174,8 @@ void tp_agent_go_live_if_busy(void)
     live->drains_in_malloc = 0;
     if (!tp_plain_is_here())
         return;
+    uint64_t signals;
+    tp_os_block_signals(&signals); /* a handler's allocations count */
     struct tp_tls kept = tp_tls;
     tp_tls.thread = NULL;
     tp_tls.ours = 1;
@@ -184,6 +186,7 @@ void tp_agent_go_live_if_busy(void)
     errno = kept_errno;
     atomic_signal_fence(memory_order_seq_cst);
     tp_tls = kept;
+    tp_os_restore_signals(&signals);
 }
 
 /* The program has made its first thread: now one of ours may run beside it. */

@@ -226,6 +226,17 @@ def busy_program_gets_a_thread():
             tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes, counters")
 
 
+def handlers_count_while_the_thread_is_made():
+    with tap.folder() as out:
+        preload = os.path.join(WORKLOADS, "signal_at_create.so")
+        record(out, [ALLOCS, "leak", "100000"], TPAGENT_ALLOC="all", LD_PRELOAD=preload)
+        report = memory(out)
+        work = row(report, "work")
+        tap.equal(by_stack(report, "on_signal")["allocations"], 10, "in the handler")
+        tap.equal(work["allocations"], 200010, "allocations")
+        tap.equal(work["allocations"], counter(report, "work", "allocations"), "counters")
+
+
 def busy_program_may_be_alone():
     """What the kernel allows to one thread only it allows when the agent's has been there."""
     command = [ALLOCS, "alone", "100000"]
@@ -484,6 +495,7 @@ CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("times are in order, to eight ticks", times_are_in_order)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
 CHECK.check("a busy program without threads gets the agent's", busy_program_gets_a_thread)
+CHECK.check("a signal while its thread is made", handlers_count_while_the_thread_is_made)
 CHECK.check("a busy program may do what one thread only may", busy_program_may_be_alone)
 CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
