@@ -76,8 +76,9 @@ struct tp_live {
         _Atomic uint64_t allocated; /* bytes of the file that are real */
         _Atomic uint32_t next_id;
         _Atomic uint32_t extending;
-        _Atomic uint64_t refused; /* names that found no room or were too many */
-        uint64_t final_bytes;     /* of the file, once it is closed */
+        _Atomic uint64_t retry_ns; /* of the disk that refused the next step; 0 it did not */
+        _Atomic uint64_t refused;  /* names that found no room or were too many */
+        uint64_t final_bytes;      /* of the file, once it is closed */
     } names;
     struct tp_name_cache *name_caches; /* TP_NAME_CACHE per control block */
 

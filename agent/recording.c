@@ -15,7 +15,8 @@
 #include "trace/file.h"
 
 #define NAMES_STEP (1u << 20)
-#define SECOND_CLOCK_NS 200000u /* nearer ones tell no rate: a reading is some 30 ns wide */
+#define NAMES_RETRY_NS 1000000000u /* after a refusal by the disk */
+#define SECOND_CLOCK_NS 200000u    /* nearer ones tell no rate: a reading is some 30 ns wide */
 #define SMALL_SLOTS (2u << 10)
 #define META_BUFFER (64u << 10)
 #define FILE_MODE 0600u /* of all files; nobody else is to read them */
@@ -701,6 +702,9 @@ int tp_recording_extend_names(struct tp_live *live, uint64_t need)
 
     if (!allocated || allocated + NAMES_STEP > TP_NAMES_FILE_LIMIT)
         return -TP_ELIMIT;
+    uint64_t retry_ns = atomic_load(&live->names.retry_ns);
+    if (retry_ns && tp_os_monotonic_ns() < retry_ns)
+        return -EAGAIN;
     if (atomic_exchange(&live->names.extending, 1))
         return atomic_load(&live->names.used) + need <= atomic_load(&live->names.allocated)
                    ? 0
@@ -712,6 +716,7 @@ int tp_recording_extend_names(struct tp_live *live, uint64_t need)
             tp_os_close(fd);
         if (!error)
             atomic_store(&live->names.allocated, allocated + NAMES_STEP);
+        atomic_store(&live->names.retry_ns, error ? tp_os_monotonic_ns() + NAMES_RETRY_NS : 0);
     }
     atomic_store(&live->names.extending, 0);
     return error;

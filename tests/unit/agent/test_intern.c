@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "host.h"
 #include "trace/file.h"
@@ -151,6 +152,40 @@ START_TEST(past_the_limit_names_are_refused_and_counted)
 }
 END_TEST
 
+/* Intern new names until one is refused. Return: how many there were. */
+static unsigned fill_names(uint32_t *ret_id)
+{
+    static unsigned number;
+    char text[1000] = "";
+    unsigned count = 0;
+
+    do {
+        snprintf(text, sizeof(text), "%u", number++);
+        *ret_id = tp_intern(TP_NAME_TEXT, text, sizeof(text));
+    } while (*ret_id >= TP_NAME_FIRST && ++count < 100000);
+    return count;
+}
+
+/* Each name would cost four system calls. */
+START_TEST(a_full_disk_is_asked_once_a_second)
+{
+    struct rlimit old, less;
+    uint32_t id;
+
+    ck_assert(tp_agent_arm());
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    less = (struct rlimit){3u << 19, old.rlim_max}; /* less than the second step */
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &less), 0);
+    ck_assert_uint_gt(fill_names(&id), 100);
+    ck_assert_uint_eq(id, TP_NAME_NO_ROOM);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    ck_assert_uint_eq(fill_names(&id), 0);
+    ck_assert_uint_eq(id, TP_NAME_NO_ROOM);
+    atomic_fetch_sub(&tp_agent.live->names.retry_ns, 1000000000);
+    ck_assert_uint_gt(fill_names(&id), 100);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("intern");
@@ -162,5 +197,6 @@ int main(void)
     tcase_add_test(tests, threads_that_race_for_a_name_all_get_it);
     tcase_add_test(tests, names_go_on_over_many_steps_of_the_file);
     tcase_add_test(tests, past_the_limit_names_are_refused_and_counted);
+    tcase_add_test(tests, a_full_disk_is_asked_once_a_second);
     return host_run(tests, "intern");
 }
