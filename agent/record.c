@@ -134,31 +134,35 @@ static void look_again(struct tp_thread *t, enum may_drain may)
         t->limit = hard;
 }
 
-#define TURN_NS 100000u /* of waiting */
-#define TURNS_OF_TESTS 100000u
-#define TURNS_AT_MOST 1000u
+#define TURN_NS 100000u /* of waiting; the kernel makes it more */
+#define WAIT_OF_TESTS_NS UINT64_C(20000000000)
+#define WAIT_AT_MOST_NS UINT64_C(100000000)
 
 /*
  * How long a record waits for room. Tests must see every one. Where all allocations are recorded a
  * program makes them faster than they can be written for long; then it is slowed down, as it would
  * be if it wrote them itself, but not by a disk that stands still.
  */
-static unsigned turns_to_wait(const struct tp_thread *t)
+static uint64_t ns_to_wait(const struct tp_thread *t)
 {
     const struct tp_config *config = &tp_agent.config;
 
     if (config->when_full == TP_FULL_WAIT)
-        return TURNS_OF_TESTS;
+        return WAIT_OF_TESTS_NS;
     bool is_slowed = config->when_full == TP_FULL_AUTO && config->alloc.choice == TP_ALLOC_ALL &&
                      atomic_load_explicit(&tp_agent.live->state, memory_order_relaxed) == TP_LIVE;
-    return is_slowed && !t->waited_in_vain ? TURNS_AT_MOST : 0;
+    return is_slowed && !t->waited_in_vain ? WAIT_AT_MOST_NS : 0;
 }
 
 static void wait_for_room(struct tp_thread *t, unsigned slots, enum may_drain may)
 {
     struct tp_live *live = tp_agent.live;
+    uint64_t wait_ns = room_for(t, slots) ? 0 : ns_to_wait(t);
 
-    for (unsigned i = turns_to_wait(t); i && !room_for(t, slots); i--) {
+    if (!wait_ns)
+        return;
+    uint64_t until_ns = tp_os_monotonic_ns() + wait_ns;
+    while (!room_for(t, slots) && tp_os_monotonic_ns() < until_ns) {
         uint32_t state = atomic_load(&live->state);
         if (state >= TP_ENDED)
             return;

@@ -199,6 +199,35 @@ START_TEST(in_vain_is_waited_once)
 }
 END_TEST
 
+/* How long one record waits that finds no room. */
+static double wait_in_vain(void)
+{
+    tp_tls.thread->waited_in_vain = false;
+    double before = now();
+    ck_assert(!write_whole(1));
+    ck_assert(tp_tls.thread->waited_in_vain);
+    return now() - before;
+}
+
+START_TEST(a_tenth_of_a_second_is_waited_at_most)
+{
+    double least = 1;
+
+    tp_agent.config.alloc.choice = TP_ALLOC_ALL;
+    ck_assert(tp_agent_arm());
+    ck_assert(write_whole(1));
+    atomic_store(&tp_agent.live->state, TP_LIVE); /* but there is no thread */
+    while (write_whole(2))
+        ;
+    for (int i = 0; i < 5; i++) {
+        double took = wait_in_vain();
+        least = took < least ? took : least;
+    }
+    ck_assert_msg(least > 0.09 && least < 0.12, "waited %f s", least);
+    atomic_store(&tp_agent.live->state, TP_ARMED);
+}
+END_TEST
+
 /* ---- where a thread may be made ---- */
 
 static volatile bool plain_in_handler; /* raise is declared to call nothing of ours */
@@ -260,6 +289,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, brief_ones_leave_room_for_every_end, 0, 6);
     tcase_add_test(tests, where_all_is_recorded_a_full_ring_is_waited_for);
     tcase_add_test(tests, in_vain_is_waited_once);
+    tcase_add_test(tests, a_tenth_of_a_second_is_waited_at_most);
     tcase_add_test(tests, plain_is_what_the_program_does_by_itself);
     return host_run(tests, "brief");
 }
