@@ -226,6 +226,24 @@ def busy_program_gets_a_thread():
             tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes, counters")
 
 
+@of_all_and_of_every_byte_sampled
+def resizes_in_parts_count_once(recorded):
+    """With glibc's realloc, and one that calls malloc and free."""
+    count = 50000
+    for parts in (None, os.path.join(WORKLOADS, "realloc_in_parts.so")):
+        with tap.folder() as out:
+            more = {"LD_PRELOAD": parts} if parts else {}
+            record(out, [ALLOCS, "resizes", str(count)], TPAGENT_ALLOC=recorded, **more)
+            done = tap.run([tap.TPREPORT, "check", out], tap.clean_environment())
+            tap.equal((done.returncode, done.stderr), (0, b""), "check")
+            report = memory(out)
+            work = row(report, "work")
+            tap.equal(work["allocations"], count, "allocations")
+            tap.equal((work["frees"], work["live_blocks"]), (count, 0), "frees, left")
+            tap.equal(report["unknown_frees"], 0, "frees not joined")
+            tap.equal(work["allocations"], counter(report, "work", "allocations"), "counters")
+
+
 def handlers_count_while_the_thread_is_made():
     with tap.folder() as out:
         preload = os.path.join(WORKLOADS, "signal_at_create.so")
@@ -495,6 +513,7 @@ CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("times are in order, to eight ticks", times_are_in_order)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
 CHECK.check("a busy program without threads gets the agent's", busy_program_gets_a_thread)
+CHECK.check("resizes in one and in parts count once", resizes_in_parts_count_once)
 CHECK.check("a signal while its thread is made", handlers_count_while_the_thread_is_made)
 CHECK.check("a busy program may do what one thread only may", busy_program_may_be_alone)
 CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)

@@ -12,6 +12,7 @@
  *     allocs forked N        and in a child without a range
  *     allocs busy N          the same leak, then says how many threads the process has; and a child
  *     allocs alone N         the same leak, then what only a process of one thread may do; twice
+ *     allocs resizes N       one block, resized N times
  *     allocs handover N      three threads that free what the others allocated, N blocks each
  */
 #include <errno.h>
@@ -173,6 +174,16 @@ static void mix(int count, uint64_t seed)
     printf("%llu\n", (unsigned long long)bytes);
 }
 
+static void resizes(int count)
+{
+    void *block = NULL;
+
+    for (int i = 0; i < count; i++)
+        block = i % 2 ? reallocarray(block, 8, 2 + (size_t)i * 37 % 500)
+                      : realloc(block, 16 + (size_t)i * 37 % 5000);
+    free(block);
+}
+
 /* Of this process; without an allocation. */
 static int count_threads(void)
 {
@@ -273,6 +284,8 @@ int main(int argc, char **argv)
         mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     else if (!strcmp(argv[1], "busy"))
         busy(count);
+    else if (!strcmp(argv[1], "resizes"))
+        resizes(count);
     else if (!strcmp(argv[1], "alone"))
         alone(count);
     else if (!strcmp(argv[1], "handover"))

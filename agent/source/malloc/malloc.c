@@ -228,7 +228,8 @@ static void *leave_arena(void *pointer, size_t old_size, size_t size)
 /* A resize by the next function: what is known before it. */
 struct resize {
     void *old;
-    uint64_t calls, freed_calls, ticks;
+    uint64_t calls, freed_calls;
+    struct tp_resize_time time;
     size_t freed; /* what the old block holds */
     int is_known; /* a free of it is to be recorded */
 };
@@ -241,7 +242,7 @@ static inline struct resize before_resize(void *pointer)
     if (pointer && mode != TP_MALLOC_OFF) {
         r.freed = usable(pointer);
         if (mode >= TP_MALLOC_SAMPLE)
-            r.is_known = tp_profile_resize(mode, pointer, &r.ticks);
+            r.is_known = tp_profile_resize(mode, pointer, &r.time);
     }
     return r;
 }
@@ -254,12 +255,13 @@ static inline __attribute__((always_inline)) void count_resize(const struct resi
 
     if (mode == TP_MALLOC_OFF)
         return;
-    bool is_counted = tp_tls.alloc_calls != r->calls || tp_tls.freed_calls != r->freed_calls;
-    if (freed && r->freed && !is_counted)
+    bool is_allocated = tp_tls.alloc_calls != r->calls; /* by an inner wrapper */
+    bool is_freed = tp_tls.freed_calls != r->freed_calls;
+    if (freed && r->freed && !is_freed)
         count_free(r->freed);
-    if (r->is_known)
-        tp_profile_resized(mode, r->old, freed ? &r->freed : NULL, r->ticks);
-    if (!result || is_counted)
+    if (r->is_known && !(mode == TP_MALLOC_ALL && is_freed)) /* that one has recorded it */
+        tp_profile_resized(mode, r->old, freed ? &r->freed : NULL, &r->time);
+    if (!result || is_allocated)
         return;
     size_t bytes = usable(result);
     count_allocation(bytes);

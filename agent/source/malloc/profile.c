@@ -212,9 +212,16 @@ void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer)
         write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, 0, 0, 0, ticks_now());
 }
 
-int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *ret_ticks)
+static uint64_t cursor_now(void)
 {
-    *ret_ticks = mode == TP_MALLOC_ALL && tp_record_may_be_brief() ? 0 : ticks_now();
+    return tp_tls.thread ? tp_tls.thread->cursor : 0;
+}
+
+int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer,
+                      struct tp_resize_time *ret_time)
+{
+    ret_time->ticks = mode == TP_MALLOC_ALL && tp_record_may_be_brief() ? 0 : ticks_now();
+    ret_time->cursor = cursor_now();
     if (tp_tls.resizing == pointer) { /* of an outer call: from here on it is ours */
         tp_tls.resizing = NULL;
         return 1;
@@ -224,7 +231,7 @@ int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *r
 }
 
 void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const size_t *freed,
-                        uint64_t ticks)
+                        const struct tp_resize_time *time)
 {
     if (freed && mode == TP_MALLOC_ALL &&
         tp_profile_brief(TP_EVENT_FREE_BRIEF, pointer, *freed, 0,
@@ -232,7 +239,7 @@ void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const siz
         return;
     if (freed && may_record())
         write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, TP_ALLOC_RESIZED, 0, 0,
-                     ticks ? ticks : ticks_now());
+                     time->ticks && time->cursor == cursor_now() ? time->ticks : ticks_now());
     else if (!freed && mode == TP_MALLOC_SAMPLE) /* the place that it had is still there */
         tp_watched_put(&tp_watched, pointer);
 }

@@ -77,16 +77,22 @@ static inline __attribute__((always_inline)) bool tp_profile_brief(enum tp_event
 /** tp_profile_freed - a block is about to be freed. Context: hook. */
 void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer);
 
+/* When a resize began. */
+struct tp_resize_time {
+    uint64_t ticks;  /* 0: the free may be told without a time */
+    uint64_t cursor; /* of the thread: behind it other records have later times */
+};
+
 /**
  * tp_profile_resize - before a resize, which may free its block
- * @ret_ticks: the time, for tp_profile_resized; 0 where the free may be told without one
+ * @ret_time: for tp_profile_resized
  * Return: whether a free of the block is to be recorded.
  */
-int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer, uint64_t *ret_ticks);
+int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer,
+                      struct tp_resize_time *ret_time);
 
-/** tp_profile_resized - after it; @freed: it did free the block, of so many bytes, at @ticks; else
- * NULL */
+/** tp_profile_resized - after it; @freed: it did free the block, of so many bytes; else NULL */
 void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const size_t *freed,
-                        uint64_t ticks);
+                        const struct tp_resize_time *time);
 
 #endif
