@@ -206,10 +206,8 @@ EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
     bool first = tp_agent.live && !tp_agent.live->has_threads && !tp_agent.filtered && is_ours();
     if (first && tp_agent.root) /* before it, so that its first events find everything ready */
         tp_agent_arm();
-    if (first && tp_agent.config.alloc.choice == TP_ALLOC_ALL) { /* it may fill a ring at once */
+    if (first && tp_agent.config.alloc.choice == TP_ALLOC_ALL) /* it may fill a ring at once */
         first_thread();
-        first = false;
-    }
     int error = tp_real.pthread_create(ret_thread, attributes, start, argument);
     if (first && !error)
         first_thread();

@@ -281,6 +281,15 @@ def blocks_go_from_hand_to_hand():
     tap.equal((blocks["frees"], blocks["live_blocks"]), (3 * count - 64, 64), "frees, left")
 
 
+def thread_is_made_the_second_time():
+    """Where the agent's could not be made before the program's first."""
+    preload = os.path.join(WORKLOADS, "no_first_thread.so")
+    with tap.folder() as out:
+        record(out, [ALLOCS, "handover", "200000"], TPAGENT_ALLOC="all", LD_PRELOAD=preload)
+        done = tap.run([tap.TPREPORT, "info", out], tap.clean_environment())
+        assert b"whole       yes" in done.stdout, done.stdout.decode()
+
+
 def more_stacks_than_there_is_room_for():
     """Those that are met once are shortened, and ranges keep their names."""
     count = 1100000
@@ -517,6 +526,7 @@ CHECK.check("resizes in one and in parts count once", resizes_in_parts_count_onc
 CHECK.check("a signal while its thread is made", handlers_count_while_the_thread_is_made)
 CHECK.check("a busy program may do what one thread only may", busy_program_may_be_alone)
 CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)
+CHECK.check("a thread that cannot be made at first", thread_is_made_the_second_time)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)

@@ -8,9 +8,6 @@
 
 #define BLOCKS 10
 
-int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes, void *(*start)(void *),
-                   void *argument);
-
 static void *volatile kept;
 
 /* Nothing else allocates meanwhile. */
