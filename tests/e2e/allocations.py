@@ -210,6 +210,24 @@ def one_thread_loses_nothing():
             tap.equal(work["live_blocks"], 200000, f"blocks at the end, {depth} frames")
 
 
+def bytes_are_those_of_the_allocator():
+    """Of all sizes and kinds, whichever way they are recorded."""
+    count = 3000
+    for alloc in ("count", "sample:64k", "all"):
+        with tap.folder() as out:
+            held = int(record(out, [ALLOCS, "sizes", str(count)], TPAGENT_ALLOC=alloc))
+            report = memory(out)
+            wanted = (count + count // 4, held)  # one in four was another one first
+            found = tuple(counter(report, "work", w) for w in ("allocations", "allocated_bytes"))
+            tap.equal(found, wanted, f"{alloc}: allocations and bytes that were counted")
+            if alloc == "all":
+                work = row(report, "work")
+                found = (work["allocations"], work["allocated_bytes"])
+                tap.equal(found, wanted, "allocations and bytes that were recorded")
+                net = counter(report, "work", "net_bytes")
+                tap.equal(work["live_bytes"], net, "bytes at the end")
+
+
 def busy_program_gets_a_thread():
     """Which writes out what it allocates; not its child, nor a program that allocates little."""
     for count, depth, threads in ((100000, "0", 2), (100000, "4", 2), (1000, "0", 1)):
@@ -521,6 +539,7 @@ CHECK.check("stacks of few frames begin as whole ones", cut_stacks_begin_as_whol
 CHECK.check("TPAGENT_STACKS limits the depth", depth_is_obeyed)
 CHECK.check("times are in order, to eight ticks", times_are_in_order)
 CHECK.check("a program with one thread loses nothing", one_thread_loses_nothing)
+CHECK.check("bytes are those of the allocator", bytes_are_those_of_the_allocator)
 CHECK.check("a busy program without threads gets the agent's", busy_program_gets_a_thread)
 CHECK.check("resizes in one and in parts count once", resizes_in_parts_count_once)
 CHECK.check("a signal while its thread is made", handlers_count_while_the_thread_is_made)

@@ -13,6 +13,7 @@
  *     allocs busy N          the same leak, then says how many threads the process has; and a child
  *     allocs alone N         the same leak, then what only a process of one thread may do; twice
  *     allocs resizes N       one block, resized N times
+ *     allocs sizes N         N blocks of all sizes and kinds; says what they held
  *     allocs handover N      three threads that free what the others allocated, N blocks each
  */
 #include <errno.h>
@@ -235,6 +236,32 @@ static void alone(int count)
     leak(count);
 }
 
+static void sizes(int count)
+{
+    uint64_t r = 88172645463325252u, bytes = 0;
+
+    for (int i = 0; i < count; i++) {
+        r ^= r << 13;
+        r ^= r >> 7;
+        r ^= r << 17;
+        size_t size = (r >> 20) % ((size_t)16 << r % 18);
+        void *first = i % 4 == 3 ? take(100) : NULL;
+        bytes += first ? malloc_usable_size(first) : 0;
+        void *block = i % 4 == 0   ? malloc(size)
+                      : i % 4 == 1 ? calloc(1, size)
+                      : i % 4 == 2 ? memalign((size_t)16 << i % 9, size)
+                                   : realloc(first, size + 1);
+        kept = block;
+        bytes += malloc_usable_size(block);
+        if (i % 3)
+            free(block);
+    }
+    char line[64];
+    int length = snprintf(line, sizeof(line), "%llu\n", (unsigned long long)bytes);
+    if (write(1, line, (size_t)length) != length)
+        exit(1);
+}
+
 #define SLOTS 64
 
 static void *_Atomic slots[SLOTS];
@@ -288,6 +315,8 @@ int main(int argc, char **argv)
         resizes(count);
     else if (!strcmp(argv[1], "alone"))
         alone(count);
+    else if (!strcmp(argv[1], "sizes"))
+        sizes(count);
     else if (!strcmp(argv[1], "handover"))
         handover(count);
     else if (!strcmp(argv[1], "forked")) {

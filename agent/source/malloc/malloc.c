@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "source/malloc/hooks.h"
 #include "source/malloc/malloc.h"
 #include "source/malloc/profile.h"
+#include "source/malloc/usable.h"
 #include "sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -42,7 +44,7 @@ static struct {
     void *(*malloc)(size_t);
     void (*free)(void *);
     void *(*calloc)(size_t, size_t);
-    size_t (*usable)(void *);
+    bool is_told;                     /* blocks say what they hold */
     struct tp_watched_filter watched; /* all zero where there are no samples */
 } __attribute__((aligned(64))) counted;
 
@@ -54,9 +56,38 @@ static inline bool ready(void)
     return tp_real.malloc && !tp_tls.resolving;
 }
 
+/* Blocks that must still agree before all are believed; 0: none, -1: one did not. */
+static _Atomic int trials;
+
+static void try_told(const void *pointer, size_t bytes)
+{
+    size_t told = tp_usable_told(pointer);
+    int left = atomic_load_explicit(&trials, memory_order_relaxed);
+
+    if (left <= 0 || told == (size_t)-1)
+        return;
+    if (told != bytes) {
+        atomic_store(&trials, -1);
+        counted.is_told = false;
+    } else if (atomic_compare_exchange_strong(&trials, &left, left - 1) && left == 1) {
+        counted.is_told = true;
+    }
+}
+
+static __attribute__((noinline)) size_t measured(void *pointer)
+{
+    size_t bytes = tp_real.malloc_usable_size ? tp_real.malloc_usable_size(pointer) : 0;
+
+    if (tp_unlikely(atomic_load_explicit(&trials, memory_order_relaxed) > 0))
+        try_told(pointer, bytes);
+    return bytes;
+}
+
 static inline size_t usable(void *pointer)
 {
-    return tp_likely(tp_real.malloc_usable_size != NULL) ? tp_real.malloc_usable_size(pointer) : 0;
+    size_t told = tp_likely(counted.is_told) ? tp_usable_told(pointer) : (size_t)-1;
+
+    return tp_likely(told != (size_t)-1) ? told : measured(pointer);
 }
 
 static inline void count_allocation(size_t bytes)
@@ -171,7 +202,6 @@ static __attribute__((noinline)) void *calloc_otherwise(size_t count, size_t siz
 EXPORT void *malloc(size_t size)
 {
     void *(*next)(size_t) = counted.malloc;
-    size_t (*measure)(void *) = counted.usable;
 
     if (tp_unlikely(!next))
         return malloc_otherwise(size);
@@ -179,7 +209,7 @@ EXPORT void *malloc(size_t size)
     void *pointer = next(size);
     if (tp_unlikely(!pointer || tp_tls.alloc_calls != calls))
         return pointer;
-    size_t bytes = measure(pointer);
+    size_t bytes = usable(pointer);
     count_allocation(bytes);
     return tp_profile_sample_due(bytes) ? due(pointer, bytes, size) : pointer;
 }
@@ -187,13 +217,13 @@ EXPORT void *malloc(size_t size)
 EXPORT void free(void *pointer)
 {
     void (*next)(void *) = counted.free;
-    size_t (*measure)(void *) = counted.usable, size;
+    size_t size;
 
     if (tp_unlikely(!next || !pointer || tp_arena_owns(pointer, &size))) {
         free_otherwise(pointer);
         return;
     }
-    count_free(measure(pointer));
+    count_free(usable(pointer));
     if (tp_unlikely(counted.watched.mask) && tp_watched_maybe(&counted.watched, pointer))
         tp_profile_freed(TP_MALLOC_SAMPLE, pointer);
     next(pointer);
@@ -202,7 +232,6 @@ EXPORT void free(void *pointer)
 EXPORT void *calloc(size_t count, size_t size)
 {
     void *(*next)(size_t, size_t) = counted.calloc;
-    size_t (*measure)(void *) = counted.usable;
 
     if (tp_unlikely(!next))
         return calloc_otherwise(count, size);
@@ -210,7 +239,7 @@ EXPORT void *calloc(size_t count, size_t size)
     void *pointer = next(count, size);
     if (tp_unlikely(!pointer || tp_tls.alloc_calls != calls))
         return pointer;
-    size_t bytes = measure(pointer);
+    size_t bytes = usable(pointer);
     count_allocation(bytes);
     return tp_profile_sample_due(bytes) ? due(pointer, bytes, count * size) : pointer;
 }
@@ -470,7 +499,6 @@ static void set_mode(enum tp_malloc_mode wanted)
         (wanted == TP_MALLOC_COUNT || wanted == TP_MALLOC_SAMPLE) && tp_real.malloc_usable_size;
 
     mode = wanted;
-    counted.usable = tp_real.malloc_usable_size;
     if (mode == TP_MALLOC_SAMPLE)
         counted.watched = tp_watched.filter;
     /* these last: whoever sees one sees the others */
@@ -500,6 +528,7 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
     if (copy && used_free)
         ((void (*)(void *))used_free)(copy);
     if (seen || !copy) {
+        trials = tp_usable_start() ? TP_USABLE_TRIALS : 0;
         look_for_operators(ret_why);
         set_mode(tp_profile_start(config, ret_why));
         return 0;
