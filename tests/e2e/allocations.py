@@ -380,6 +380,28 @@ def child_is_a_process_of_its_own(recorded):
         tap.equal((leaked["allocations"], leaked["live_blocks"]), (600, 600), "leaked in both")
 
 
+def child_counts_from_its_own_start():
+    """Not what its parent had allocated before."""
+    for alloc in ("all", "count"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "fork", "300"], TPAGENT_ALLOC=alloc)
+            counts = sorted(t["allocations"] for t in memory(out)["thread_counters"])
+            assert len(counts) == 2 and 600 <= counts[0] <= counts[1] < 700, (alloc, counts)
+
+
+def temporary_ones_of_samples():
+    """Between a sample and its free others were allocated that are no samples."""
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", "100000"], TPAGENT_ALLOC="sample:64k")
+        total = memory(out)["total"]
+        assert total["temporary"] < 0.02 * total["allocations"], total
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "20000"], TPAGENT_ALLOC="sample:64k")
+        total = memory(out)["total"]
+        share = total["temporary"] / total["allocations"]
+        assert 0.3 < share < 0.7, total
+
+
 def busy_children_are_recorded():
     """Without a range; a child that does little leaves nothing."""
     for count, processes in ((300, 1), (3000, 2)):
@@ -551,6 +573,8 @@ CHECK.check("blocks that another thread frees are freed", frees_of_other_threads
 CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)
 CHECK.check("rows of threads, live bytes over time", threads_and_time_are_told)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
+CHECK.check("a forked child's counters are its own", child_counts_from_its_own_start)
+CHECK.check("temporary allocations among samples", temporary_ones_of_samples)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
 CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)

@@ -74,6 +74,8 @@ void tp_profile_fork_child(void)
 {
     tp_tls.sample_random = 0;
     tp_tls.sample_at = 0;
+    tp_tls.alloc_calls = tp_tls.freed_calls = 0; /* they are the thread's, which begins here */
+    tp_tls.allocated_bytes = tp_tls.freed_bytes = 0;
 }
 
 /* A child of a recorded process, forked and of which nothing is recorded yet. */

@@ -24,7 +24,7 @@ extern unsigned tp_profile_depth; /* of call stacks; 0 none. Set at start. */
  */
 enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char **ret_why);
 
-/** tp_profile_fork_child - a child's draws are its own. Context: fork child. */
+/** tp_profile_fork_child - a child's draws and counters are its own. Context: fork child. */
 void tp_profile_fork_child(void);
 
 /**

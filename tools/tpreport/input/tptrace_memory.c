@@ -48,7 +48,8 @@ static int make_thread(struct reader *r, const struct tptrace_source *source, ui
     const struct tptrace_meta_track *told = tptrace_meta_find_track(meta, source->track->number);
     struct tp_buffer text = {0};
 
-    tp_buffer_format(&text, "%.64s (%u/%u)", told && told->name ? told->name : "thread", meta->pid,
+    tp_buffer_format(&text, "%.64s (%u/%u)",
+                     told && told->name && *told->name ? told->name : "thread", meta->pid,
                      told && told->tid ? told->tid : source->track->tid);
     int error = text.failed ? -ENOMEM : tp_strings_put(r->strings, text.bytes, text.size, ret_id);
     tp_buffer_fini(&text);
@@ -99,6 +100,7 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         const struct tp_alloc_event event = {.address = record[4],
                                              .ns = ns - r->run.start_ns,
                                              .ticks = ticks,
+                                             .calls = (uint32_t)(record[1] >> 32),
                                              .is_untimed = record[5] & TP_ALLOC_UNTIMED};
         return tp_alloc_profile_freed(r->profile, &event, number);
     }
@@ -115,6 +117,7 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         .range = is_in_range ? range->name->name : TP_STRING_NONE,
         .stack = tp_slot_argument(record),
         .thread = thread,
+        .calls = (uint32_t)(record[1] >> 32),
         .is_untimed = flags & TP_ALLOC_UNTIMED,
         .is_resize = flags & TP_ALLOC_RESIZED,
         .is_unwatched = flags & TP_ALLOC_UNWATCHED,

@@ -501,6 +501,7 @@ int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc
     if (error)
         return error;
     p->threads_known[thread_number].last = e->address;
+    p->threads_known[thread_number].last_calls = e->calls;
     if (e->is_selected)
         count_record(p, e, &p->sites[block.owner].sums);
     if (e->is_unwatched)
@@ -554,7 +555,8 @@ int tp_alloc_profile_freed(struct tp_alloc_profile *p, const struct tp_alloc_eve
     if (error)
         return error;
     uint64_t *last = &p->threads_known[thread_number].last;
-    bool is_last = *last == e->address;
+    /* of samples: whatever was allocated in between was counted */
+    bool is_last = *last == e->address && p->threads_known[thread_number].last_calls == e->calls;
     if (is_last)
         *last = 0;
     int is_uncertain = find_overlap(p, e, &overlap);

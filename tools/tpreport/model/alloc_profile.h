@@ -69,6 +69,7 @@ struct tp_alloc_event {
     int64_t ns;     /* since the run's start */
     uint64_t ticks; /* the same, by which order is told */
     uint32_t range, stack, thread;
+    uint32_t calls;  /* allocations that its thread had made then, modulo 2^32 */
     bool is_untimed; /* it was later, but before the thread's next time */
     bool is_resize;
     bool is_unwatched; /* its free will not be seen */
@@ -77,9 +78,10 @@ struct tp_alloc_event {
 
 /* A thread of the process. */
 struct tp_alloc_thread {
-    uint64_t last; /* address of its last allocation while nothing came after */
-    uint64_t told; /* ticks of its last record that has a time */
-    uint32_t open; /* list of what it did since, as far as its order is not certain */
+    uint64_t last;       /* address of its last allocation while nothing came after */
+    uint32_t last_calls; /* how many it had made then, that one too */
+    uint64_t told;       /* ticks of its last record that has a time */
+    uint32_t open;       /* list of what it did since, as far as its order is not certain */
 };
 
 struct tp_alloc_profile {
