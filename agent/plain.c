@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "plain.h"
 
-#include <link.h>
 #include <stdint.h>
 
 #include "base/os.h"
@@ -14,20 +13,22 @@
 /* An address in the loader; 0 where it is not known. */
 static uintptr_t loader;
 
+/* Where the program's code begins; what is there is short. */
+static uintptr_t entry;
+#define START_BYTES 64u
+
 void tp_plain_start(void)
 {
     loader = tp_os_auxval_loader();
+    entry = tp_os_auxval_entry();
     tp_unwind_start();
 }
 
-/* The program's own start has no caller, and is in the program. Behind a signal handler nothing is
- * known either, but that is in libc. */
+/* The program's own start calls libc's, and has no caller. Any other function without one that is
+ * known ends the walk too: a signal handler's, or code that says nothing of itself. */
 static bool is_start(uintptr_t pc)
 {
-    struct tp_mapped_object object;
-
-    return tp_unwind_find(pc - 1).base == TP_UNWIND_END && tp_mapped_object(pc - 1, &object) &&
-           object.map && !object.map->l_name[0];
+    return pc > entry && pc - entry <= START_BYTES;
 }
 
 bool tp_plain_is_here(void)

@@ -115,4 +115,7 @@ const void *tp_os_auxval_random(void);
 /** tp_os_auxval_loader - where the kernel mapped the program's loader; 0 where it did not */
 uintptr_t tp_os_auxval_loader(void);
 
+/** tp_os_auxval_entry - where the program's own code begins */
+uintptr_t tp_os_auxval_entry(void);
+
 #endif

@@ -458,6 +458,11 @@ uintptr_t tp_os_auxval_loader(void)
     return getauxval(AT_BASE);
 }
 
+uintptr_t tp_os_auxval_entry(void)
+{
+    return getauxval(AT_ENTRY);
+}
+
 const void *tp_os_auxval_random(void)
 {
     return (const void *)getauxval(AT_RANDOM); /* glibc keeps errno for a key that exists */
