@@ -353,11 +353,10 @@ static void offer_larger(struct tp_live *live, uint32_t index)
     atomic_store_explicit(&t->next_entry, (uint32_t)next + 1, memory_order_release);
 }
 
-/* A thread's next allocation tells the time, however few there are; the ones after it may be brief.
- */
-static void ask_for_time(struct tp_thread *t)
+/* A thread's next allocation tells the time, however few there are; @run behind it may be brief. */
+static void let_be_brief(struct tp_thread *t, uint32_t run)
 {
-    atomic_store_explicit(&t->brief_run, TP_BRIEF_RUN, memory_order_relaxed);
+    atomic_store_explicit(&t->brief_run, run, memory_order_relaxed);
     atomic_store_explicit(&t->brief_limit, 0, memory_order_relaxed);
 }
 
@@ -380,7 +379,7 @@ static unsigned drain_pass(struct tp_live *live, bool all, bool thread)
         unsigned fill = (unsigned)(used * 256 / e->slot_count);
         fullest = fill > fullest ? fill : fullest;
         if (thread && tp_agent.config.alloc.choice == TP_ALLOC_ALL)
-            ask_for_time(&live->threads[e->thread]);
+            let_be_brief(&live->threads[e->thread], TP_BRIEF_RUN);
         if (all || is_due(e, now_ns))
             drain_ring(live, e, all);
         if (thread && !all && (fill >= 128 || (e->slot_count < USUAL_RING && e->track_told)))
@@ -719,10 +718,9 @@ static bool leave(struct tp_live *live)
 
     if (!atomic_compare_exchange_strong(&live->want, &pause, WANT_NOTHING))
         return false;
-    for (uint32_t i = 0; i < TP_THREADS_MAX; i++) {
-        atomic_store_explicit(&live->threads[i].brief_run, 0, memory_order_relaxed);
-        atomic_store_explicit(&live->threads[i].brief_limit, 0, memory_order_relaxed);
-    }
+    for (uint32_t i = 0; i < TP_THREADS_MAX; i++)
+        if (atomic_load_explicit(&live->threads[i].state, memory_order_relaxed) == TP_THREAD_USED)
+            let_be_brief(&live->threads[i], 0);
     tp_segments_close(live, &d->segments, false, &d->meta);
     d->dir = d->ring_dir = TP_OS_NO_DIR;
     atomic_store(&live->state, TP_ARMED);
