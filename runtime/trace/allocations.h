@@ -5,8 +5,9 @@
 /*
  * What the allocations and frees of a block foretell of each other. An allocator mostly hands out
  * what it got back last, and a free mostly gives back what was allocated not long before: a place
- * among those is columns in a byte where an address would take three. Both halves keep the lists
- * here, which begin empty with each block. Private to trace/.
+ * among those is columns in a byte where an address would take three. The names of places are for
+ * both halves; the lists are the decoder's, straight from the format, and the encoder has its own,
+ * made for speed (alloc_pack.h). They begin empty with each block. Private to trace/.
  */
 
 #include <stdbool.h>
