@@ -21,6 +21,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -157,15 +158,20 @@ static void before(int count)
     free(blocks);
 }
 
+static uint64_t next_random(uint64_t r)
+{
+    r ^= r << 13;
+    r ^= r >> 7;
+    return r ^ r << 17;
+}
+
 static void mix(int count, uint64_t seed)
 {
     void *live[LIVE] = {NULL};
     uint64_t r = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, bytes = 0;
 
     for (int i = 0; i < count; i++) {
-        r ^= r << 13;
-        r ^= r >> 7;
-        r ^= r << 17;
+        r = next_random(r);
         void **slot = &live[r % LIVE];
         size_t size = (size_t)16 << (r >> 12) % 12;
         free(*slot);
@@ -199,11 +205,14 @@ static int count_threads(void)
 }
 
 /* stdout would allocate */
-static void say(int first, int second)
+static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
 {
     char line[64];
-    int length = snprintf(line, sizeof(line), "%d %d\n", first, second);
+    va_list arguments;
 
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
     if (write(1, line, (size_t)length) != length)
         exit(1);
 }
@@ -220,7 +229,7 @@ static void busy(int count)
     int status = 0;
     waitpid(child, &status, 0);
     leak(10);
-    say(threads, WEXITSTATUS(status));
+    say("%d %d\n", threads, WEXITSTATUS(status));
 }
 
 /* What the kernel refuses to a process with more threads than one. */
@@ -231,7 +240,7 @@ static void alone(int count)
     for (unsigned i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
         leak(count);
         int error = i % 2 ? (int)syscall(SYS_unshare, what[i]) : unshare(what[i]);
-        say(what[i], error ? errno : 0);
+        say("%d %d\n", what[i], error ? errno : 0);
     }
     leak(count);
 }
@@ -241,9 +250,7 @@ static void sizes(int count)
     uint64_t r = 88172645463325252u, bytes = 0;
 
     for (int i = 0; i < count; i++) {
-        r ^= r << 13;
-        r ^= r >> 7;
-        r ^= r << 17;
+        r = next_random(r);
         size_t size = (r >> 20) % ((size_t)16 << r % 18);
         void *first = i % 4 == 3 ? take(100) : NULL;
         bytes += first ? malloc_usable_size(first) : 0;
@@ -256,10 +263,7 @@ static void sizes(int count)
         if (i % 3)
             free(block);
     }
-    char line[64];
-    int length = snprintf(line, sizeof(line), "%llu\n", (unsigned long long)bytes);
-    if (write(1, line, (size_t)length) != length)
-        exit(1);
+    say("%llu\n", (unsigned long long)bytes);
 }
 
 #define SLOTS 64
@@ -271,9 +275,7 @@ static void *hand_over(void *argument)
     uint64_t r = (uint64_t)(uintptr_t)argument;
 
     for (int i = *(int *)argument; i > 0; i--) {
-        r ^= r << 13;
-        r ^= r >> 7;
-        r ^= r << 17;
+        r = next_random(r);
         free(atomic_exchange(&slots[r % SLOTS], take(16 + (r >> 20) % 200)));
     }
     return NULL;
