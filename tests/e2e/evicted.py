@@ -273,14 +273,18 @@ def cut_everywhere(folder, seed):
         shutil.rmtree(recording.parent)
 
 
-def older_summary(folder, seed):
-    """What went after the summary was last written is evicted and in no total, not missing."""
-    whole = folder / "whole" / "run"
+def make_whole(folder, seed):
+    """A recording, and how many blocks it has."""
+    whole, probe = (folder / name / "run" for name in ("whole", "probe"))
     whole.parent.mkdir()
     subprocess.run([MAKE_RANDOM, str(seed), whole], check=True)
-    probe = folder / "probe" / "run"
     shutil.copytree(whole, probe)
-    blocks = evict(probe, 0)
+    return whole, evict(probe, 0)
+
+
+def older_summary(folder, seed):
+    """What went after the summary was last written is evicted and in no total, not missing."""
+    whole, blocks = make_whole(folder, seed)
     continued = 0
     for first in range(2, blocks - 1, 3):
         behind, ahead = (folder / f"{first}{which}" / "run" for which in "ab")
@@ -306,12 +310,8 @@ def older_summary(folder, seed):
 
 def evicted_while_it_is_read(folder, seed):
     """What is deleted when the reader has it open already is in totals, whoever says it is gone."""
-    whole = folder / "read" / "run"
-    whole.parent.mkdir()
-    subprocess.run([MAKE_RANDOM, str(seed), whole], check=True)
-    probe = folder / "read_probe" / "run"
-    shutil.copytree(whole, probe)
-    blocks = evict(probe, 0)
+    folder.mkdir()
+    whole, blocks = make_whole(folder, seed)
     for first in range(2, blocks - 3, 9):
         recording = folder / f"read_{first}" / "run"
         shutil.copytree(whole, recording)
@@ -358,7 +358,7 @@ def main():
             t.check(
                 f"seed {seed}: evicted while it is read",
                 evicted_while_it_is_read,
-                pathlib.Path(folder),
+                pathlib.Path(folder, "read"),
                 seed,
             )
     for seed in (11, 12):
