@@ -36,11 +36,16 @@ static void close_subject(struct subject *s)
     tptrace_elf_close(&s->elf);
 }
 
-static void begin(struct subject *s)
+static void begin_with(struct subject *s, const char *path)
 {
     struct tp_diag diag = {0};
 
-    ck_assert_msg(!open_subject(s, TP_SUBJECT, &diag), "%s", diag.text);
+    ck_assert_msg(!open_subject(s, path, &diag), "%s", diag.text);
+}
+
+static void begin(struct subject *s)
+{
+    begin_with(s, TP_SUBJECT);
 }
 
 /* The line of the source that bears a mark. */
@@ -131,6 +136,75 @@ START_TEST(nothing_is_told_of_no_code)
     ck_assert_uint_eq(tptrace_lines_find(s.lines, 0, s.places), 0);
     ck_assert_uint_eq(tptrace_lines_find(s.lines, UINT64_MAX, s.places), 0);
     ck_assert_uint_eq(tptrace_lines_find(s.lines, UINT64_MAX - 1, s.places), 0);
+    close_subject(&s);
+}
+END_TEST
+
+/* ---- what no compiler makes ---- */
+
+/* Where the code of lines_crafted.c is meant to lie: by the first unit's first address. */
+static uint64_t begin_crafted(struct subject *s)
+{
+    begin_with(s, TP_CRAFTED);
+    for (uint64_t at = 1; at < UINT64_C(1) << 24; at++) {
+        if (tptrace_lines_find(s->lines, at, s->places) && s->places[0].function &&
+            !strcmp(s->places[0].function, "first"))
+            return at;
+    }
+    ck_abort_msg("the first function is nowhere");
+    return 0;
+}
+
+static void expect_names(struct subject *s, uint64_t address, const char *expected)
+{
+    char got[256] = "";
+    size_t count = tptrace_lines_find(s->lines, address, s->places);
+
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "%s%s:%u", i ? " < " : "",
+                 s->places[i].function ? s->places[i].function : "?", s->places[i].line);
+        strcat(got, name);
+    }
+    ck_assert_str_eq(got, expected);
+}
+
+START_TEST(function_that_begins_last_is_there)
+{
+    struct subject s;
+    uint64_t at = begin_crafted(&s);
+
+    expect_names(&s, at, "first:0 < wide:11");
+    expect_names(&s, at + 7, "first:0 < wide:11");
+    expect_names(&s, at + 8, "wide:0");
+    expect_names(&s, at + 16, "inner:0 < narrow:22");
+    expect_names(&s, at + 24, "narrow:0");
+    expect_names(&s, at + 32, "wide:0");
+    expect_names(&s, at + 40, "second:0 < wide:33");
+    expect_names(&s, at + 48, "");
+    ck_assert_ptr_null(tptrace_lines_trouble(s.lines));
+    close_subject(&s);
+}
+END_TEST
+
+START_TEST(entries_that_go_round_end)
+{
+    struct subject s;
+    uint64_t at = begin_crafted(&s);
+
+    expect_names(&s, at + 64, "");
+    ck_assert_ptr_nonnull(strstr(tptrace_lines_trouble(s.lines)->text, "entries in no order"));
+    close_subject(&s);
+}
+END_TEST
+
+START_TEST(ranges_that_are_shared_end)
+{
+    struct subject s;
+    uint64_t at = begin_crafted(&s);
+
+    tptrace_lines_find(s.lines, at + 80, s.places);
+    ck_assert_ptr_nonnull(strstr(tptrace_lines_trouble(s.lines)->text, "that overlap"));
     close_subject(&s);
 }
 END_TEST
@@ -250,5 +324,6 @@ START_TEST(sections_that_expand_too_much_are_not_read)
 END_TEST
 
 RUN_TESTS("lines", function_is_told_with_its_line, inlined_functions_are_told_with_who_called_them,
-          nothing_is_told_of_no_code, cut_files_do_no_harm, damaged_sections_do_no_harm,
+          nothing_is_told_of_no_code, function_that_begins_last_is_there, entries_that_go_round_end,
+          ranges_that_are_shared_end, cut_files_do_no_harm, damaged_sections_do_no_harm,
           sections_that_expand_too_much_are_not_read)

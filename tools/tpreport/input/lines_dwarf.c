@@ -39,18 +39,20 @@ struct function {
     size_t first_inlined, end_inlined; /* among the unit's spans */
 };
 
+struct inlined {
+    Dwarf_Off entry;
+    uint32_t function; /* it was inlined into */
+};
+
 struct unit {
     Dwarf_Die die;
     bool is_split, is_walked;
     struct function *functions;
     size_t function_count, function_capacity;
     struct spans function_spans; /* ascending */
-    struct spans inlined;        /* outer ones before inner ones; @of: number of an entry */
-    struct inlined_entry {
-        Dwarf_Off entry;
-        uint32_t function;
-    } * inlined_entries;
+    struct inlined *inlined;
     size_t inlined_count, inlined_capacity;
+    struct spans inlined_spans; /* outer ones before inner ones */
 };
 
 struct tptrace_lines {
@@ -221,13 +223,13 @@ static int take_function(struct walk *w, Dwarf_Die *die, unsigned depth)
     } else {
         if (grow(&unit->functions, number, &unit->function_capacity, sizeof(*unit->functions)))
             return -ENOMEM;
-        unit->functions[unit->function_count++] =
-            (struct function){.entry = dwarf_dieoffset(die), .first_inlined = unit->inlined.count};
+        unit->functions[unit->function_count++] = (struct function){
+            .entry = dwarf_dieoffset(die), .first_inlined = unit->inlined_spans.count};
         w->function = number;
     }
     error = walk_children(w, die, depth);
     if (w->function != NO_FUNCTION)
-        unit->functions[number].end_inlined = unit->inlined.count;
+        unit->functions[number].end_inlined = unit->inlined_spans.count;
     w->function = outer;
     return error;
 }
@@ -236,13 +238,12 @@ static int take_inlined(struct walk *w, Dwarf_Die *die, unsigned depth)
 {
     struct unit *unit = w->unit;
 
-    if (grow(&unit->inlined_entries, unit->inlined_count, &unit->inlined_capacity,
-             sizeof(*unit->inlined_entries)))
+    if (grow(&unit->inlined, unit->inlined_count, &unit->inlined_capacity, sizeof(*unit->inlined)))
         return -ENOMEM;
     uint32_t number = (uint32_t)unit->inlined_count++;
-    unit->inlined_entries[number] =
-        (struct inlined_entry){.entry = dwarf_dieoffset(die), .function = w->function};
-    int error = add_ranges(w->lines, die, &unit->inlined, number);
+    unit->inlined[number] =
+        (struct inlined){.entry = dwarf_dieoffset(die), .function = w->function};
+    int error = add_ranges(w->lines, die, &unit->inlined_spans, number);
     return error ? error : walk_children(w, die, depth);
 }
 
@@ -373,8 +374,8 @@ static size_t find_inlined(const struct unit *unit, uint32_t function, uint64_t 
     size_t count = 0;
 
     for (size_t i = f->first_inlined; i < f->end_inlined && count + 1 < TPTRACE_PLACES_MAX; i++) {
-        const struct span *span = &unit->inlined.items[i];
-        const struct inlined_entry *inlined = &unit->inlined_entries[span->of];
+        const struct span *span = &unit->inlined_spans.items[i];
+        const struct inlined *inlined = &unit->inlined[span->of];
         if (address >= span->low && address < span->high && inlined->function == function)
             entries[count++] = inlined->entry;
     }
@@ -463,8 +464,8 @@ static void close_unit(struct unit *unit)
 {
     free(unit->functions);
     free(unit->function_spans.items);
-    free(unit->inlined.items);
-    free(unit->inlined_entries);
+    free(unit->inlined_spans.items);
+    free(unit->inlined);
 }
 
 void tptrace_lines_close(struct tptrace_lines *lines)
