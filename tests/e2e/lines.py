@@ -196,6 +196,15 @@ def lines_of_each_block():
             expect_lines(out)
 
 
+def large_files_are_read():
+    """They are mapped, not read."""
+    with tap.folder() as work, tap.folder() as out:
+        program = build(work, "-g")
+        os.truncate(program, 65 << 20)
+        record(out, program)
+        expect_lines(out)
+
+
 def forms_of_output():
     at = marks()
     with tap.folder() as work, tap.folder() as out:
@@ -492,6 +501,7 @@ def garbled_sections_are_told():
 
 CHECK = tap.Tap()
 CHECK.check("each block's line, and what is inlined around it", lines_of_each_block)
+CHECK.check("lines of a large file", large_files_are_read)
 for tool in ("addr2line", "llvm-addr2line"):
     for flags in (["-g"], ["-g", "-O3"], ["-g", "-O0"], ["-g", "-gdwarf-4"], ["-g1"]):
         said = f"gcc {' '.join(flags)}: as {tool} tells it"

@@ -21,6 +21,7 @@
 /* A sound file has no more ranges of addresses than bytes; but these may be compressed. */
 #define RANGES_PER_BYTE 16
 #define RANGES_LEAST 65536
+#define READ_BYTES_MAX (UINT64_C(64) << 20)
 
 /* Addresses of unit, function or inlined function number @of. */
 struct span {
@@ -415,23 +416,26 @@ const struct tp_diag *tptrace_lines_trouble(const struct tptrace_lines *lines)
 
 /* ---- open and close ---- */
 
-/* The file may be closed afterwards: it is mapped, or was read. */
-static Dwarf *begin(int fd, Elf **ret_elf)
+/* The file may be closed afterwards. A small one is read: somebody may write to it, and what is
+ * mapped would change or be gone. */
+static Dwarf *begin(const struct tptrace_elf *file, Elf **ret_elf)
 {
     elf_version(EV_CURRENT);
-    *ret_elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    Dwarf *dwarf = *ret_elf ? dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL) : NULL;
-    return dwarf && !elf_cntl(*ret_elf, ELF_C_FDREAD) ? dwarf : NULL;
+    *ret_elf =
+        elf_begin(file->fd, file->size > READ_BYTES_MAX ? ELF_C_READ_MMAP : ELF_C_READ, NULL);
+    return *ret_elf && !elf_cntl(*ret_elf, ELF_C_FDREAD)
+               ? dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL)
+               : NULL;
 }
 
 static int begin_both(struct tptrace_lines *lines, const struct tptrace_debug_file *file)
 {
-    lines->dwarf = begin(file->elf.fd, &lines->elf);
+    lines->dwarf = begin(&file->elf, &lines->elf);
     if (!lines->dwarf)
         return fail(lines, "debug information");
     if (file->supplement.fd < 0)
         return 0;
-    lines->supplement = begin(file->supplement.fd, &lines->supplement_elf);
+    lines->supplement = begin(&file->supplement, &lines->supplement_elf);
     if (!lines->supplement)
         return fail(lines, "what it shares with other files");
     dwarf_setalt(lines->dwarf, lines->supplement);
@@ -454,7 +458,8 @@ int tptrace_lines_open(struct tptrace_lines **ret_lines, const struct tptrace_de
         *ret_lines = lines;
         return 0;
     }
-    fail(lines, error == -ENOMEM ? "no memory" : "");
+    if (error == -ENOMEM)
+        tp_diag_fail(&lines->trouble, error, TP_DIAG_NO_OFFSET, "no memory");
     *diag = lines->trouble;
     tptrace_lines_close(lines);
     return error;
