@@ -14,6 +14,9 @@ struct tp_tls {
     uint64_t alloc_calls, allocated_bytes;
     uint64_t freed_calls, freed_bytes;
     uint64_t sample_at; /* allocated_bytes at which the next allocation is sampled */
+    /* Where samples are all: bytes that may be asked for before the next one, and the sum of what
+     * was drawn. */
+    uint64_t sample_left, sample_drawn;
     uintptr_t stack_low,
         stack_high;     /* memory of this thread's stack that is known to be readable */
     uintptr_t no_stack; /* page of a stack pointer for which that was not to be known */

@@ -8,6 +8,8 @@
 #define SATURATED 255u
 #define GRANULE_SHIFT_MIN 6u
 
+_Atomic uint8_t tp_watched_pages[TP_WATCHED_PAGES];
+
 static unsigned log2_of(uint64_t x)
 {
     return 63 - (unsigned)__builtin_clzll(x);
@@ -20,11 +22,9 @@ int tp_watched_init(struct tp_watched *watched, uint32_t count, uint64_t period)
 
     watched->granule_shift = shift < GRANULE_SHIFT_MIN ? GRANULE_SHIFT_MIN : shift;
     watched->bucket_bits = log2_of(buckets);
-    watched->filter.mask = count - 1;
-    watched->filter.counters = tp_os_map(count);
     watched->spilled = tp_os_map(buckets);
     watched->table = tp_os_map((size_t)count * sizeof(*watched->table));
-    return watched->filter.counters && watched->spilled && watched->table ? 0 : -ENOMEM;
+    return watched->spilled && watched->table ? 0 : -ENOMEM;
 }
 
 static uint64_t mix(uint64_t x)
@@ -53,10 +53,14 @@ static bool replace(const struct tp_watched *watched, uint64_t bucket, uint64_t 
 {
     _Atomic uint64_t *entry = watched->table + bucket * TP_WATCHED_BUCKET;
 
-    for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++) {
-        uint64_t seen = atomic_load_explicit(&entry[i], memory_order_relaxed);
-        if (seen == old && atomic_compare_exchange_strong_explicit(
-                               &entry[i], &seen, new, memory_order_relaxed, memory_order_relaxed))
+    /* all without a branch, which could not be foretold */
+    unsigned found = 0;
+    for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++)
+        found |= (unsigned)(atomic_load_explicit(&entry[i], memory_order_relaxed) == old) << i;
+    for (; found; found &= found - 1) {
+        uint64_t seen = old;
+        if (atomic_compare_exchange_strong_explicit(&entry[__builtin_ctz(found)], &seen, new,
+                                                    memory_order_relaxed, memory_order_relaxed))
             return true;
     }
     return false;
@@ -73,6 +77,15 @@ static void count(_Atomic uint8_t *counter, int by)
         ;
 }
 
+void tp_watched_always(const void *from, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)from >> TP_WATCHED_SHIFT,
+              last = ((uintptr_t)from + bytes - 1) >> TP_WATCHED_SHIFT;
+
+    for (uintptr_t page = first; page <= last; page++)
+        atomic_store(&tp_watched_pages[page % TP_WATCHED_PAGES], SATURATED);
+}
+
 bool tp_watched_put(struct tp_watched *watched, const void *address)
 {
     uint64_t bucket = first_bucket(watched, address);
@@ -82,7 +95,7 @@ bool tp_watched_put(struct tp_watched *watched, const void *address)
             return false;
         count(&watched->spilled[bucket], 1);
     }
-    count(&watched->filter.counters[tp_watched_counter(&watched->filter, address)], 1);
+    count(&tp_watched_pages[tp_watched_page(address)], 1);
     return true;
 }
 
@@ -96,6 +109,6 @@ bool tp_watched_take(struct tp_watched *watched, const void *address)
             return false;
         count(&watched->spilled[bucket], -1);
     }
-    count(&watched->filter.counters[tp_watched_counter(&watched->filter, address)], -1);
+    count(&tp_watched_pages[tp_watched_page(address)], -1);
     return true;
 }
