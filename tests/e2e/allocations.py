@@ -312,7 +312,13 @@ def thread_is_made_the_second_time():
     """Where the agent's could not be made before the program's first."""
     preload = os.path.join(WORKLOADS, "no_first_thread.so")
     with tap.folder() as out:
-        record(out, [ALLOCS, "handover", "200000"], TPAGENT_ALLOC="all", LD_PRELOAD=preload)
+        record(
+            out,
+            [ALLOCS, "handover", "200000"],
+            TPAGENT_ALLOC="all",
+            TPAGENT_WHEN_FULL="wait",
+            LD_PRELOAD=preload,
+        )
         done = tap.run([tap.TPREPORT, "info", out], tap.clean_environment())
         assert b"whole       yes" in done.stdout, done.stdout.decode()
 

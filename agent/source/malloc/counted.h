@@ -45,19 +45,14 @@ static inline uint64_t tp_malloc_allocations(void)
     return tp_malloc_mode == TP_MALLOC_SAMPLE ? tp_profile_spent() : tp_tls.alloc_calls;
 }
 
-/* Single ones, of a block that is counted: as a record, where they are recorded. @mode: constant
- * where it is known. */
-static inline __attribute__((always_inline)) void tp_malloc_record(enum tp_malloc_mode mode,
-                                                                   void *pointer, size_t bytes,
-                                                                   size_t asked, const void *frame,
-                                                                   unsigned flags)
+/* Every one, where that is wanted: as a record. */
+static inline __attribute__((always_inline)) void
+tp_malloc_record(void *pointer, size_t bytes, size_t asked, const void *frame, unsigned flags)
 {
-    if (mode == TP_MALLOC_ALL && !tp_profile_depth &&
-        tp_likely(tp_profile_brief(TP_EVENT_ALLOC_BRIEF, pointer, bytes, TP_NAME_NONE,
-                                   tp_slack_and_flags(bytes, asked, flags))))
-        return;
-    if (mode == TP_MALLOC_ALL || (mode == TP_MALLOC_COUNT_SAMPLE && tp_profile_sample_due(bytes)))
-        tp_profile_allocated(mode, pointer, bytes, asked, frame, flags);
+    if (tp_profile_depth ||
+        tp_unlikely(!tp_profile_brief(TP_EVENT_ALLOC_BRIEF, pointer, bytes, TP_NAME_NONE,
+                                      tp_slack_and_flags(bytes, asked, flags))))
+        tp_profile_allocated(pointer, bytes, asked, frame, flags);
 }
 
 static inline __attribute__((always_inline)) void tp_malloc_record_free(enum tp_malloc_mode mode,
@@ -70,23 +65,39 @@ static inline __attribute__((always_inline)) void tp_malloc_record_free(enum tp_
         tp_profile_freed(mode, pointer);
 }
 
-/** tp_malloc_allocated - behind the next function, whatever the mode; @before: what
- * tp_malloc_allocations was before it. One that called another of the family has been told. */
-static inline __attribute__((always_inline)) void
-tp_malloc_allocated(void *pointer, size_t asked, uint64_t before, const void *frame, unsigned flags)
+/**
+ * tp_malloc_got - behind the next function, whatever the mode
+ * @before:   what tp_malloc_allocations was before it: one that called another of the family has
+ *            been told
+ * @is_drawn: it is the sample that the draw meant
+ * Return: whether it is told now.
+ */
+static inline __attribute__((always_inline)) bool tp_malloc_got(void *pointer, size_t asked,
+                                                                uint64_t before, bool is_drawn,
+                                                                const void *frame, unsigned flags)
 {
     enum tp_malloc_mode mode = tp_malloc_mode;
 
     if (!pointer || mode == TP_MALLOC_OFF || tp_malloc_allocations() != before)
-        return;
-    if (mode == TP_MALLOC_SAMPLE) {
-        if (tp_unlikely(tp_profile_spend(asked)) && tp_profile_is_drawn(asked))
-            tp_profile_sample(pointer, tp_malloc_usable(pointer), asked, frame, flags);
-        return;
+        return false;
+    if (mode != TP_MALLOC_SAMPLE) {
+        size_t bytes = tp_malloc_usable(pointer);
+        tp_malloc_count(bytes);
+        if (mode == TP_MALLOC_ALL)
+            tp_malloc_record(pointer, bytes, asked, frame, flags);
     }
-    size_t bytes = tp_malloc_usable(pointer);
-    tp_malloc_count(bytes);
-    tp_malloc_record(mode, pointer, bytes, asked, frame, flags);
+    if (tp_unlikely(is_drawn))
+        tp_profile_sample(mode, pointer, tp_malloc_usable(pointer), asked, frame, flags);
+    return true;
+}
+
+/** tp_malloc_allocated - the same of a function that has not drawn before */
+static inline __attribute__((always_inline)) void
+tp_malloc_allocated(void *pointer, size_t asked, uint64_t before, const void *frame, unsigned flags)
+{
+    if (tp_malloc_got(pointer, asked, before, false, frame, flags) &&
+        tp_unlikely(tp_profile_spend(asked)) && tp_profile_is_drawn(asked))
+        tp_profile_sample(tp_malloc_mode, pointer, tp_malloc_usable(pointer), asked, frame, flags);
 }
 
 /** tp_malloc_freeing - before the next function, whatever the mode */

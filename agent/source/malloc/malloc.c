@@ -76,8 +76,11 @@ static void *no_memory(void)
 /* A block of the arena grows by moving to a real one. */
 static void *leave_arena(void *pointer, size_t old_size, size_t size)
 {
-    void *moved = tp_ways.to.malloc(size);
-
+    if (tp_unlikely(!tp_malloc_ready()))
+        return tp_arena_allocate(16, size);
+    uint64_t before = tp_malloc_allocations();
+    void *moved = tp_real.malloc(size);
+    tp_malloc_allocated(moved, size, before, HERE, 0);
     if (moved)
         memcpy(moved, pointer, old_size < size ? old_size : size);
     return moved;
@@ -227,12 +230,11 @@ EXPORT void cfree(void *pointer)
 
     if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!tp_malloc_ready()))
         return;
-    if (!tp_real.cfree) {
-        tp_ways.to.free(pointer);
-        return;
-    }
     tp_malloc_freeing(pointer);
-    tp_real.cfree(pointer);
+    if (tp_real.cfree)
+        tp_real.cfree(pointer);
+    else
+        tp_real.free(pointer);
 }
 
 /* C23: the sizes are only hints, so a libc without these two is served by free. */
@@ -242,12 +244,11 @@ EXPORT void free_sized(void *pointer, size_t hint)
 
     if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!tp_malloc_ready()))
         return;
-    if (!tp_real.free_sized) {
-        tp_ways.to.free(pointer);
-        return;
-    }
     tp_malloc_freeing(pointer);
-    tp_real.free_sized(pointer, hint);
+    if (tp_real.free_sized)
+        tp_real.free_sized(pointer, hint);
+    else
+        tp_real.free(pointer);
 }
 
 EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
@@ -256,12 +257,11 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
 
     if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!tp_malloc_ready()))
         return;
-    if (!tp_real.free_aligned_sized) {
-        tp_ways.to.free(pointer);
-        return;
-    }
     tp_malloc_freeing(pointer);
-    tp_real.free_aligned_sized(pointer, alignment, hint);
+    if (tp_real.free_aligned_sized)
+        tp_real.free_aligned_sized(pointer, alignment, hint);
+    else
+        tp_real.free(pointer);
 }
 
 /* --- for libtpagent_new.so */

@@ -62,20 +62,21 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
         tp_plain_start();
         return TP_MALLOC_ALL;
     }
-    profile.period =
+    uint64_t period =
         config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
-    if (tp_watched_init(&tp_watched, profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY,
-                        profile.period) < 0) {
+    if (tp_watched_init(&tp_watched, period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY,
+                        period) < 0) {
         *ret_why = "no memory to watch sampled blocks: allocations are only counted";
         return TP_MALLOC_COUNT;
     }
+    profile.period = period;
     return is_counted ? TP_MALLOC_COUNT_SAMPLE : TP_MALLOC_SAMPLE;
 }
 
 void tp_profile_fork_child(void)
 {
     tp_tls.sample_random = 0;
-    tp_tls.sample_at = tp_tls.sample_left = tp_tls.sample_drawn = 0;
+    tp_tls.sample_left = tp_tls.sample_drawn = 0;
     tp_tls.alloc_calls = tp_tls.freed_calls = 0; /* they are the thread's, which begins here */
     tp_tls.allocated_bytes = tp_tls.freed_bytes = 0;
 }
@@ -120,24 +121,14 @@ static uint64_t draw(void)
     return (uint64_t)tp_sampler_draw(&tp_tls.sample_random, profile.period);
 }
 
-/* Whether this allocation, counted already, is the one that the draw meant; the next one is drawn.
- */
-static bool is_sampled(size_t bytes)
-{
-    if (!tp_tls.sample_random) /* the first one of this thread */
-        tp_tls.sample_at = tp_tls.allocated_bytes - bytes + draw();
-    if (!bytes)
-        tp_tls.sample_at--; /* it is as likely as one of a byte */
-    if (tp_tls.allocated_bytes < tp_tls.sample_at)
-        return false;
-    tp_tls.sample_at = tp_tls.allocated_bytes + draw();
-    return true;
-}
-
 bool tp_profile_is_drawn(size_t asked)
 {
     uint64_t spent = tp_profile_spent(), bytes = asked + TP_ALLOC_DRAWN_MORE, left = 0;
 
+    if (!profile.period) {
+        tp_tls.sample_left = 0; /* that of a thread's that there is before the start */
+        return false;
+    }
     if (!tp_tls.sample_random) /* the first one of this thread */
         left = draw() - 1;
     bool is_sample = left < bytes;
@@ -219,22 +210,17 @@ static void write_sample(const void *pointer, size_t bytes, size_t asked, const 
         tp_watched_take(&tp_watched, pointer);
 }
 
-void tp_profile_sample(const void *pointer, size_t bytes, size_t asked, const void *frame,
-                       unsigned flags)
+void tp_profile_sample(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
+                       const void *frame, unsigned flags)
 {
-    mark(TP_MALLOC_SAMPLE);
+    mark(mode);
     if (may_record())
         write_sample(pointer, bytes ? bytes : asked, asked, frame, flags | TP_ALLOC_BY_ASKED);
 }
 
-void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
-                          const void *frame, unsigned flags)
+void tp_profile_allocated(const void *pointer, size_t bytes, size_t asked, const void *frame,
+                          unsigned flags)
 {
-    if (mode == TP_MALLOC_COUNT_SAMPLE) {
-        if (is_sampled(bytes) && may_record())
-            write_sample(pointer, bytes, asked, frame, flags);
-        return;
-    }
     if (!may_record())
         return;
     uint32_t stack = stack_from(frame);

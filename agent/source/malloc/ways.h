@@ -3,10 +3,11 @@
 #define TP_SOURCE_MALLOC_WAYS_H
 
 /*
- * What malloc, free and calloc, which most calls are, do: a function for each mode that has nothing
- * in it that the mode doesn't need. The three that the program calls jump there, so that the frame
- * below a way's own is the program's. Where samples are all that is wanted a jump would be a good
- * part of what it costs, so that way is in the three themselves.
+ * What malloc, free and calloc, which most calls are, do: functions for each mode that have nothing
+ * in them that the mode doesn't need. The three that the program calls jump there, so that the
+ * frame below theirs is the program's. What they decide themselves, in any mode, is whether an
+ * allocation may be a sample and a free may be of one: so the ways of samples alone are the next
+ * functions.
  */
 
 #include <stdbool.h>
@@ -20,12 +21,11 @@ struct tp_ways {
     void *(*calloc)(size_t count, size_t size);
 };
 
-/* In a cache line. Before the start, and where a mode has no ways of its own, those for any mode.
- */
+/* Before the start, and where a mode has no ways of its own, those for any mode. */
 extern struct tp_ways_here {
-    struct tp_ways to;      /* right in any mode, and if that changes meanwhile */
-    struct tp_ways next;    /* the next functions of these names; NULL before they are known */
-    struct tp_ways sampled; /* the same where samples are all, else NULL */
+    struct tp_ways to;
+    struct tp_ways due;  /* of what may be a sample */
+    struct tp_ways next; /* the next functions of these names; NULL before they are known */
 } tp_ways __attribute__((visibility("hidden")));
 
 /** tp_ways_choose - the ways of @mode, by what is known of the blocks; of any, where @mode may
