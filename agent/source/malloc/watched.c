@@ -49,21 +49,45 @@ static uint64_t second_bucket(const struct tp_watched *watched, const void *addr
     return second ^ (second == first);
 }
 
-static bool replace(const struct tp_watched *watched, uint64_t bucket, uint64_t old, uint64_t new)
+static _Atomic uint64_t *entries_of(const struct tp_watched *watched, uint64_t bucket)
 {
-    _Atomic uint64_t *entry = watched->table + bucket * TP_WATCHED_BUCKET;
+    return watched->table + bucket * TP_WATCHED_BUCKET;
+}
 
-    /* all without a branch, which could not be foretold */
+/* Which of a bucket's entries are @what, a bit each; all are looked at, without a branch, which
+ * could not be foretold. */
+static unsigned those_that_are(const _Atomic uint64_t *entries, uint64_t what)
+{
     unsigned found = 0;
+
     for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++)
-        found |= (unsigned)(atomic_load_explicit(&entry[i], memory_order_relaxed) == old) << i;
-    for (; found; found &= found - 1) {
-        uint64_t seen = old;
-        if (atomic_compare_exchange_strong_explicit(&entry[__builtin_ctz(found)], &seen, new,
-                                                    memory_order_relaxed, memory_order_relaxed))
+        found |= (unsigned)(atomic_load_explicit(&entries[i], memory_order_relaxed) == what) << i;
+    return found;
+}
+
+static bool put_into(const struct tp_watched *watched, uint64_t bucket, const void *address)
+{
+    _Atomic uint64_t *entries = entries_of(watched, bucket);
+
+    for (unsigned empty = those_that_are(entries, 0); empty; empty &= empty - 1) {
+        uint64_t nothing = 0;
+        if (atomic_compare_exchange_strong_explicit(&entries[__builtin_ctz(empty)], &nothing,
+                                                    (uintptr_t)address, memory_order_relaxed,
+                                                    memory_order_relaxed))
             return true;
     }
     return false;
+}
+
+/* Whoever has the block: nobody else changes its entry. */
+static bool remove_from(const struct tp_watched *watched, uint64_t bucket, const void *address)
+{
+    _Atomic uint64_t *entries = entries_of(watched, bucket);
+    unsigned found = those_that_are(entries, (uintptr_t)address);
+
+    if (found)
+        atomic_store_explicit(&entries[__builtin_ctz(found)], 0, memory_order_relaxed);
+    return found;
 }
 
 /* A counter that has reached the top stays there: addresses beyond could not be counted. */
@@ -90,8 +114,8 @@ bool tp_watched_put(struct tp_watched *watched, const void *address)
 {
     uint64_t bucket = first_bucket(watched, address);
 
-    if (!replace(watched, bucket, 0, (uintptr_t)address)) {
-        if (!replace(watched, second_bucket(watched, address, bucket), 0, (uintptr_t)address))
+    if (!put_into(watched, bucket, address)) {
+        if (!put_into(watched, second_bucket(watched, address, bucket), address))
             return false;
         count(&watched->spilled[bucket], 1);
     }
@@ -103,9 +127,9 @@ bool tp_watched_take(struct tp_watched *watched, const void *address)
 {
     uint64_t bucket = first_bucket(watched, address);
 
-    if (!replace(watched, bucket, (uintptr_t)address, 0)) {
+    if (!remove_from(watched, bucket, address)) {
         if (!atomic_load_explicit(&watched->spilled[bucket], memory_order_relaxed) ||
-            !replace(watched, second_bucket(watched, address, bucket), (uintptr_t)address, 0))
+            !remove_from(watched, second_bucket(watched, address, bucket), address))
             return false;
         count(&watched->spilled[bucket], -1);
     }
