@@ -60,6 +60,7 @@ static unsigned those_that_are(const _Atomic uint64_t *entries, uint64_t what)
 {
     unsigned found = 0;
 
+#pragma GCC unroll 8
     for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++)
         found |= (unsigned)(atomic_load_explicit(&entries[i], memory_order_relaxed) == what) << i;
     return found;
