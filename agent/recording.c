@@ -392,6 +392,11 @@ static uint64_t guess_rate(void)
     return (uint64_t)((double)(now.ticks - tp_agent.first_pair.ticks) * 1e9 / (double)ns);
 }
 
+bool tp_recording_counts(void)
+{
+    return tp_source_wanted(TP_SOURCE_MALLOC) && tp_agent.config.alloc.choice != TP_ALLOC_SAMPLE;
+}
+
 static void put_start_line(struct tp_live *live, struct tp_text *text)
 {
     char cwd[TP_PATH_MAX];
@@ -414,7 +419,7 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
     put_key_text(text, "cwd", cwd);
     put_key_text(text, "clock", tp_clock_name());
     tp_text_format(text, ",\"ticks_per_second\":%llu", (unsigned long long)guess_rate());
-    if (tp_source_wanted(TP_SOURCE_MALLOC))
+    if (tp_recording_counts())
         put_key_text(text, "memory", "malloc");
     put_key_text(text, "ring_dir", live->ring_dir);
     if (tp_agent.armed_pid) {

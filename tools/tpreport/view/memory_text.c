@@ -300,6 +300,10 @@ static void put_line(struct tp_buffer *out, const char *name)
 static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p)
 {
     put_line(out, "recorded");
+    if (!p->records && !p->threads.count) {
+        tp_buffer_string(out, "no allocations, neither counted nor single ones (TPAGENT_ALLOC)\n");
+        return;
+    }
     if (!p->records) {
         tp_buffer_string(out,
                          "counters of ranges and threads; no single allocations, so no stacks, "
@@ -392,8 +396,9 @@ int tp_memory_write_text(const struct tp_report *report, const struct tp_view_op
     if (p->ranges.count)
         put_counters(&out, report, options, "Exact counters of ranges, inner ones included",
                      &p->ranges, true);
-    put_counters(&out, report, options, "Exact counters of threads, up to their last records",
-                 &p->threads, false);
+    if (p->threads.count)
+        put_counters(&out, report, options, "Exact counters of threads, up to their last records",
+                     &p->threads, false);
     tp_output_buffer(output, &out);
     tp_buffer_fini(&out);
     return 0;
