@@ -197,10 +197,10 @@ static int write_small_file(const char *path, const char *bytes, size_t size)
     int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);
 
     if (fd < 0)
-        return fd;
+        return fail_at(path, fd);
     int64_t n = tp_os_write(fd, bytes, size);
     tp_os_close(fd);
-    return n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC;
+    return fail_at(path, n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC);
 }
 
 static int write_run_files(const char *name, uint64_t now_ns)
@@ -242,20 +242,86 @@ static bool put_absolute(struct tp_text *text, const char *path)
     return !text->cut;
 }
 
+/* The first @end bytes of tp_agent.run_dir as a folder. */
+static int make_level(size_t end)
+{
+    char after = tp_agent.run_dir[end];
+
+    tp_agent.run_dir[end] = '\0';
+    int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
+    fail_at(tp_agent.run_dir, error);
+    tp_agent.run_dir[end] = after;
+    return error;
+}
+
+/* One that was missing a moment ago. Who made it meanwhile is another process of this user's, and
+ * nobody who lays links where all may write. */
+static int make_missing_level(size_t end)
+{
+    int error = make_level(end);
+
+    return error == -EEXIST ? tp_os_own_directory(failed_at) : error;
+}
+
+static size_t end_of_level_above(size_t end)
+{
+    while (end && tp_agent.run_dir[end - 1] != '/')
+        end--;
+    while (end && tp_agent.run_dir[end - 1] == '/')
+        end--;
+    return end;
+}
+
+static size_t end_of_level_below(size_t end)
+{
+    end += strspn(tp_agent.run_dir + end, "/");
+    return end + strcspn(tp_agent.run_dir + end, "/");
+}
+
+/* The first @end bytes, with all levels that are missing: up to one that is there, and down again.
+ */
+static int make_levels(size_t end)
+{
+    size_t at = end, above;
+    int error = make_level(at);
+
+    while (error && error != -EEXIST && (above = end_of_level_above(at)) > 0)
+        error = make_level(at = above);
+    while (at < end && (!error || error == -EEXIST))
+        error = make_missing_level(at = end_of_level_below(at));
+    return error;
+}
+
+/* What cannot be made below something that is no folder is that one's fault. */
+static int blame(size_t level, int error)
+{
+    size_t above = end_of_level_above(level);
+    char after = failed_at[above];
+
+    if ((error != -ENOENT && error != -ENOTDIR) || !above)
+        return error;
+    failed_at[above] = '\0';
+    int fd = tp_os_open(TP_OS_NO_DIR, failed_at, O_PATH | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    tp_os_close(fd);
+    failed_at[above] = after;
+    return error;
+}
+
 /* tp_agent.run_dir, and the folder that was asked for (its first @base bytes) where that is
  * missing. */
 static int make_run_dir(size_t base)
 {
-    int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
+    size_t whole = strlen(tp_agent.run_dir);
+    int error = make_level(whole);
 
-    if (error != -ENOENT)
+    if (!error || error == -EEXIST)
         return error;
-    char slash = tp_agent.run_dir[base];
-    tp_agent.run_dir[base] = '\0';
-    error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
-    tp_agent.run_dir[base] = slash;
-    return error && error != -EEXIST ? error
-                                     : tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
+    error = make_levels(base);
+    if (!error || error == -EEXIST)
+        error = make_level(whole);
+    return error ? blame(strlen(failed_at), error) : 0;
 }
 
 static int make_run(const char *out)
@@ -308,8 +374,8 @@ int tp_recording_begin_run(void)
     }
     int error = make_run(config->out);
     if (error)
-        tp_log_warn("no recording: cannot make a folder in %s: %s", config->out,
-                    tp_error_text(error));
+        tp_log_warn("no recording: cannot make %s: %s",
+                    error == -ENAMETOOLONG ? config->out : failed_at, tp_error_text(error));
     return error;
 }
 
