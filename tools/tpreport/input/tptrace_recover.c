@@ -317,6 +317,13 @@ static int say_recovered(struct recovery *r)
     return error;
 }
 
+static int fail_at_rings(struct recovery *r, int error)
+{
+    tp_diag_fail(r->diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error));
+    return tp_diag_at(r->diag, r->process->ring_folder);
+}
+
+/* And their folder; -ENOTEMPTY where there is more in it. */
 static int remove_rings(struct recovery *r)
 {
     const char *folder = r->process->ring_folder;
@@ -325,14 +332,24 @@ static int remove_rings(struct recovery *r)
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     if (!stream)
-        return fail(r, -errno, "ring");
+        return fail_at_rings(r, -errno);
     while ((entry = readdir(stream))) {
         const char *dot = strchr(entry->d_name, '.');
         if (dot && (!strcmp(dot, ".tpr") || !strcmp(dot, ".tpr.new")))
             unlinkat(fd, entry->d_name, 0);
     }
     closedir(stream);
-    return rmdir(folder) ? fail(r, -errno, "ring") : 0;
+    return rmdir(folder) ? fail_at_rings(r, -errno) : 0;
+}
+
+/* What a process that died before its first ring has left, or a recovery that was killed. */
+static int remove_empty_folder(struct recovery *r)
+{
+    int error = r->process->meta.recovered ? 0 : say_recovered(r);
+
+    if (!error)
+        error = remove_rings(r);
+    return error == -ENOTEMPTY ? 0 : error;
 }
 
 /* ---- a process ---- */
@@ -409,9 +426,11 @@ static const char *why_not(const struct tptrace_process *p)
 static int recover_member(struct tptrace_process *p, int meta_fd, struct tp_buffer *out,
                           bool *ret_partial, struct tp_diag *diag)
 {
-    if (!p->totals.rings && !p->totals.unreadable_files)
-        return 0;
+    bool is_empty = !p->totals.rings && !p->totals.unreadable_files;
     const char *why = why_not(p);
+
+    if (is_empty && (p->state != TPTRACE_DIED || !p->ring_folder || why))
+        return 0;
     if (why) {
         tp_buffer_format(out, "%s: %s\n", p->dir, why);
         *ret_partial |= p->state != TPTRACE_RUNNING;
@@ -424,8 +443,8 @@ static int recover_member(struct tptrace_process *p, int meta_fd, struct tp_buff
     r->diag = diag;
     r->meta_fd = meta_fd;
     r->fd = -1;
-    int error = begin(r);
-    if (!error)
+    int error = is_empty ? remove_empty_folder(r) : begin(r);
+    if (!error && !is_empty)
         error = recover_process(r, out, ret_partial);
     end(r);
     return error;
