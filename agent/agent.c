@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -196,6 +197,18 @@ static void first_thread(void)
     tp_agent_go_live();
 }
 
+/* Return: whether the program has made none yet. */
+static bool before_thread(void)
+{
+    bool first = tp_agent.live && !tp_agent.live->has_threads && !tp_agent.filtered && is_ours();
+
+    if (first && tp_agent.root) /* before it, so that its first events find everything ready */
+        tp_agent_arm();
+    if (first && tp_agent.config.alloc.choice == TP_ALLOC_ALL) /* it may fill a ring at once */
+        first_thread();
+    return first;
+}
+
 EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument)
 {
@@ -203,15 +216,25 @@ EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
         tp_real_find();
     if (!tp_real.pthread_create)
         return EAGAIN;
-    bool first = tp_agent.live && !tp_agent.live->has_threads && !tp_agent.filtered && is_ours();
-    if (first && tp_agent.root) /* before it, so that its first events find everything ready */
-        tp_agent_arm();
-    if (first && tp_agent.config.alloc.choice == TP_ALLOC_ALL) /* it may fill a ring at once */
-        first_thread();
+    bool first = before_thread();
     int error = tp_real.pthread_create(ret_thread, attributes, start, argument);
     if (first && !error)
         first_thread();
     return error;
+}
+
+/* libc's makes the thread without the name that is wrapped above. */
+EXPORT int thrd_create(thrd_t *ret_thread, thrd_start_t start, void *argument)
+{
+    if (!tp_real.thrd_create)
+        tp_real_find();
+    if (!tp_real.thrd_create)
+        return thrd_error;
+    bool first = before_thread();
+    int result = tp_real.thrd_create(ret_thread, start, argument);
+    if (first && result == thrd_success)
+        first_thread();
+    return result;
 }
 
 /* The drain thread has said that it is done: it is still to leave the kernel. */
