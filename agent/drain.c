@@ -815,7 +815,7 @@ bool tp_drain_pause(struct tp_live *live, uint64_t wait_ns)
     return atomic_load(&live->want) != WANT_PAUSE;
 }
 
-void tp_drain_end_idle(struct tp_live *live, const char *reason)
+bool tp_drain_end_idle(struct tp_live *live, const char *reason)
 {
     char buffer[2048];
     struct tp_text text;
@@ -823,8 +823,10 @@ void tp_drain_end_idle(struct tp_live *live, const char *reason)
     tp_text_init(&text, buffer, sizeof(buffer));
     tp_recording_clock_line(&text);
     put_end_line(live, &text, reason, &tp_tls);
-    if (!tp_recording_meta(live, buffer, text.used))
-        tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+    if (tp_recording_meta(live, buffer, text.used))
+        return false;
+    tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+    return true;
 }
 
 bool tp_drain_end(struct tp_live *live, const char *reason, uint64_t wait_ns)

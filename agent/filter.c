@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 
 #include "agent.h"
+#include "exec.h"
 #include "real.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -123,6 +124,16 @@ EXPORT int setns(int fd, int what)
     return result;
 }
 
+static long call_exec(long number, long a, long b, long c, long d, long e)
+{
+    struct tp_exec exec = tp_exec_set_out();
+    long result = tp_real.syscall ? tp_real.syscall(number, a, b, c, d, e, 0)
+                                  : as_libc(call(number, a, b, c, d, e, 0));
+
+    tp_exec_failed(exec);
+    return result;
+}
+
 long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     if (tp_unlikely(number == SYS_seccomp && seccomp_installs((unsigned long)a, (unsigned long)c)))
@@ -130,6 +141,8 @@ long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long
     if (tp_unlikely(number == SYS_prctl &&
                     prctl_installs((unsigned long)a, (unsigned long)b, (unsigned long)c)))
         tp_agent_before_filter();
+    if (tp_unlikely(number == SYS_execve || number == SYS_execveat))
+        return call_exec(number, a, b, c, d, e);
     if (tp_unlikely(number == SYS_unshare))
         return unshare((int)a);
     if (tp_unlikely(number == SYS_setns))

@@ -458,6 +458,25 @@ static uint64_t guess_rate(void)
     return (uint64_t)((double)(now.ticks - tp_agent.first_pair.ticks) * 1e9 / (double)ns);
 }
 
+#define START_FIELD 20 /* in /proc/self/stat, behind the name */
+
+/* When the kernel says that the process began, in its own unit: the same behind execve. */
+static void put_kernel_start(struct tp_text *text)
+{
+    char stat[1024];
+
+    if (tp_os_read_file("/proc/self/stat", stat, sizeof(stat)) < 0)
+        return;
+    const char *field = strrchr(stat, ')');
+    for (unsigned i = 0; field && i < START_FIELD; i++)
+        field = strchr(field + 1, ' ');
+    if (!field)
+        return;
+    field++;
+    tp_text_string(text, ",\"kernel_start\":");
+    tp_text_bytes(text, field, strspn(field, "0123456789"));
+}
+
 static void put_start_line(struct tp_live *live, struct tp_text *text)
 {
     char cwd[TP_PATH_MAX];
@@ -471,6 +490,7 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
     put_boot_id(text);
     tp_text_format(text, ",\"pid\":%u,\"ppid\":%u,\"uid\":%u,\"start_ns\":%llu", live->pid,
                    tp_os_parent_pid(), tp_os_user(), (unsigned long long)live->start_ns);
+    put_kernel_start(text);
     put_key_text(text, "exe", tp_agent.program);
     put_key_text(text, "program", facts.program);
     tp_text_format(text, ",\"argc\":%d", facts.argc);
@@ -593,16 +613,48 @@ void tp_recording_second_clock(struct tp_live *live)
     tp_recording_meta(live, buffer, text.used);
 }
 
+/* meta.jsonl, and its @path. */
+static int open_meta(const struct tp_live *live, int flags, char path[TP_PATH_MAX + 16])
+{
+    struct tp_text text;
+
+    tp_text_init(&text, path, TP_PATH_MAX + 16);
+    tp_text_format(&text, "%s/meta.jsonl", live->dir);
+    return tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | flags, FILE_MODE);
+}
+
+uint64_t tp_recording_meta_bytes(const struct tp_live *live)
+{
+    char path[TP_PATH_MAX + 16];
+    int fd = open_meta(live, O_NOFOLLOW, path);
+    struct tp_os_stat stat;
+
+    if (fd < 0)
+        return 0;
+    int error = tp_os_stat(fd, &stat);
+    tp_os_close(fd);
+    return error ? 0 : stat.size;
+}
+
+void tp_recording_resume(const struct tp_live *live, uint64_t meta_bytes)
+{
+    char path[TP_PATH_MAX + 16];
+    int fd = open_meta(live, O_NOFOLLOW, path);
+
+    tp_os_mkdir(TP_OS_NO_DIR, live->ring_dir, DIRECTORY_MODE);
+    if (fd < 0)
+        return;
+    tp_os_truncate(fd, meta_bytes);
+    tp_os_close(fd);
+}
+
 static int append_meta(struct tp_live *live, const char *bytes, size_t size, int flags)
 {
     char path[TP_PATH_MAX + 16];
-    struct tp_text text;
 
     if (!size)
         return 0;
-    tp_text_init(&text, path, sizeof(path));
-    tp_text_format(&text, "%s/meta.jsonl", live->dir);
-    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_APPEND | flags, FILE_MODE);
+    int fd = open_meta(live, O_APPEND | flags, path);
     if (fd < 0)
         return fail_at(path, fd);
     int64_t before = tp_os_seek_end(fd), n = tp_os_write(fd, bytes, size);
@@ -700,13 +752,19 @@ void tp_recording_tell_filtered(void)
     tp_os_close(fd);
 }
 
+static void put_names_path(const struct tp_live *live, char path[TP_PATH_MAX + 16])
+{
+    struct tp_text text;
+
+    tp_text_init(&text, path, TP_PATH_MAX + 16);
+    tp_text_format(&text, "%s/names.tpn", live->dir);
+}
+
 static int open_names_file(const struct tp_live *live, int flags)
 {
     char path[TP_PATH_MAX + 16];
-    struct tp_text text;
 
-    tp_text_init(&text, path, sizeof(path));
-    tp_text_format(&text, "%s/names.tpn", live->dir);
+    put_names_path(live, path);
     return fail_at(path, tp_os_open(TP_OS_NO_DIR, path, flags | O_NOFOLLOW, FILE_MODE));
 }
 
@@ -725,12 +783,16 @@ static const uint64_t cache_bytes =
 
 void tp_recording_unmap_names(struct tp_live *live)
 {
+    char path[TP_PATH_MAX + 16];
+
     tp_os_unmap(live->names.map, TP_NAMES_FILE_LIMIT);
     tp_os_unmap((void *)live->names.table, table_bytes);
     tp_os_unmap(live->name_caches, cache_bytes);
     live->names.map = NULL;
     live->names.table = NULL;
     live->name_caches = NULL;
+    put_names_path(live, path);
+    tp_os_unlink(TP_OS_NO_DIR, path, false);
 }
 
 int tp_recording_open_names(struct tp_live *live)

@@ -90,6 +90,13 @@ int tptrace_memory_rings_read(struct tptrace_process *p)
     return error == -ENOMEM ? error : 0;
 }
 
+uint64_t tptrace_execs(const struct tptrace_process *p)
+{
+    char bytes[TP_NAMES_HEADER_BYTES];
+
+    return read_header(p, bytes) ? tp_wire_load_u64(bytes + TP_EXEC_COUNT_AT) : 0;
+}
+
 const char *tptrace_loss_reason(enum tp_loss loss)
 {
     static const char *const reasons[TP_LOSS_END] = {

@@ -110,6 +110,7 @@ static int take_start(struct tptrace_meta *meta, const struct tptrace_json *line
     tptrace_json_u32(line, "pid", &meta->pid);
     tptrace_json_u32(line, "ppid", &meta->parent_pid);
     tptrace_json_u64(line, "ticks_per_second", &meta->ticks_per_second);
+    tptrace_json_u64(line, "kernel_start", &meta->kernel_start);
     if (tptrace_json_i64(line, "start_ns", &meta->start_ns) &&
         (meta->start_ns < 0 || meta->start_ns > REALTIME_MAX))
         meta->start_ns = 0;

@@ -63,7 +63,8 @@ struct tptrace_meta {
     uint8_t uuid[16];
     uint32_t format_major, format_minor;
     uint32_t pid, parent_pid;
-    int64_t start_ns; /* REALTIME */
+    int64_t start_ns;      /* REALTIME */
+    uint64_t kernel_start; /* as /proc tells it, in its unit; 0 unknown */
     uint64_t ticks_per_second;
     char *host, *boot_id, *agent, *exe, *program, *clock, *memory, *ring_dir,
         *parent; /* NULL unknown */

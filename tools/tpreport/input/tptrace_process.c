@@ -451,14 +451,45 @@ static bool is_alive(const struct tptrace_meta *meta)
     return (int64_t)(start_ticks / (unsigned long)sysconf(_SC_CLK_TCK)) <= latest_s + START_SLACK_S;
 }
 
-/* By pid on the same boot of the same machine; in another pid namespace it reads as gone. */
-static enum tptrace_state find_state(const struct tptrace_meta *meta)
+enum image { IMAGE_UNKNOWN, IMAGE_STAYS, IMAGE_IS_GONE };
+
+/* Whether the process that lives is still the program that was recorded: that one has its names
+ * mapped. */
+static enum image find_image(const struct tptrace_process *p)
 {
+    char path[TPTRACE_PATH_MAX], end[TPTRACE_PATH_MAX], *line = NULL;
+    enum image image = IMAGE_UNKNOWN;
+    const char *name = strrchr(p->dir, '/');
+    size_t size = 0;
+
+    if (tptrace_path(path, p->dir, "names.tpn") || access(path, F_OK) ||
+        tptrace_path(end, name ? name : p->dir, "names.tpn"))
+        return IMAGE_UNKNOWN;
+    snprintf(path, sizeof(path), "/proc/%u/maps", p->meta.pid);
+    FILE *file = fopen(path, "re");
+    while (file && image != IMAGE_STAYS && getline(&line, &size, file) > 0)
+        image = strstr(line, end) ? IMAGE_STAYS : IMAGE_IS_GONE;
+    if (file)
+        fclose(file);
+    free(line);
+    return image;
+}
+
+/* By pid on the same boot of the same machine; in another pid namespace it reads as gone. */
+static enum tptrace_state find_state(const struct tptrace_process *p)
+{
+    const struct tptrace_meta *meta = &p->meta;
+
     if (meta->ended)
         return TPTRACE_ENDED;
-    if (meta->pid && meta->boot_id && is_this_boot(meta->boot_id) && is_alive(meta))
-        return TPTRACE_RUNNING;
-    return TPTRACE_DIED;
+    bool went_on = tptrace_execs(p) != 0;
+    if (meta->pid && meta->boot_id && is_this_boot(meta->boot_id) && is_alive(meta)) {
+        enum image image = find_image(p);
+        if (image == IMAGE_STAYS || (image == IMAGE_UNKNOWN && !went_on))
+            return TPTRACE_RUNNING;
+        went_on = true;
+    }
+    return went_on ? TPTRACE_WENT_ON : TPTRACE_DIED;
 }
 
 static void note_meta_troubles(struct tptrace_process *p, const char *path)
@@ -487,7 +518,7 @@ static int read_meta_again(struct tptrace_process *p, const char *path)
     }
     tptrace_meta_fini(&p->meta);
     p->meta = again;
-    p->state = find_state(&p->meta);
+    p->state = find_state(p);
     return 0;
 }
 
@@ -503,7 +534,7 @@ static int64_t now_ns(void)
 
 static int open_parts(struct tptrace_process *p, const char *meta_path)
 {
-    p->state = find_state(&p->meta);
+    p->state = find_state(p);
     uint32_t newest = p->state == TPTRACE_RUNNING ? newest_segment(p) : 0;
     p->read_ns = now_ns();
     int error = read_rings(p);

@@ -429,7 +429,7 @@ static int recover_member(struct tptrace_process *p, int meta_fd, struct tp_buff
     bool is_empty = !p->totals.rings && !p->totals.unreadable_files;
     const char *why = why_not(p);
 
-    if (is_empty && (p->state != TPTRACE_DIED || !p->ring_folder || why))
+    if (is_empty && (!tptrace_is_gone(p) || !p->ring_folder || why))
         return 0;
     if (why) {
         tp_buffer_format(out, "%s: %s\n", p->dir, why);
