@@ -19,6 +19,7 @@
 #include "exec.h"
 #include "losses.h"
 #include "real.h"
+#include "record.h"
 #include "recording.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -30,7 +31,8 @@ struct tp_exec tp_exec_set_out(void)
     uint32_t asleep = TP_ASLEEP;
     int kept = errno;
 
-    if (!live || tp_tls.ours || !tp_agent_here())
+    /* without a system call where the recording has ended: it may be forbidden by now */
+    if (tp_tls.ours || !tp_recording() || !tp_agent_here())
         return call;
     if (atomic_compare_exchange_strong(&live->state, &asleep, TP_ARMING)) {
         call.meta_bytes = tp_recording_meta_bytes(live);
