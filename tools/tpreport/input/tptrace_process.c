@@ -72,6 +72,14 @@ int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
 
 /* ---- rings ---- */
 
+void tptrace_track_named(struct tptrace_track *track, const char name[16], uint64_t slot)
+{
+    if (!name[0] || slot < track->named_at)
+        return;
+    memcpy(track->name, name, sizeof(track->name));
+    track->named_at = slot;
+}
+
 /* Whole records of known kinds at the start of @ring; the first and the last time that they tell,
  * @near if none does. */
 static uint64_t count_whole(const struct tptrace_ring *ring, uint64_t near, uint64_t *ret_first,
@@ -141,6 +149,7 @@ static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring,
     piece.track->has_ring = true;
     if (!piece.track->tid)
         piece.track->tid = ring->tid;
+    tptrace_track_named(piece.track, ring->name, ring->first_slot);
     tptrace_track_dropped(p, piece.track, ring->dropped, path);
     if (ring->first_slot <= TPTRACE_SLOT_MAX)
         whole = count_whole(ring, near, &piece.first_ticks, &piece.last_ticks);
@@ -550,6 +559,11 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
         return error;
     if (p->state != TPTRACE_ENDED)
         error = read_meta_again(p, meta_path);
+    for (size_t i = 0; i < p->tracks.count && !error; i++) {
+        const struct tptrace_track *track = p->tracks.items[i];
+        if (track->name[0])
+            error = tptrace_meta_name_track(&p->meta, track->number, track->tid, track->name);
+    }
     for (size_t i = 0; i < p->meta.drop_count; i++) {
         if (!p->meta.drops[i].has_track)
             p->totals.dropped_elsewhere += p->meta.drops[i].count;

@@ -16,6 +16,7 @@
 #include "input/tptrace_file.h"
 #include "input/tptrace_open.h"
 #include "input/tptrace_run.h"
+#include "model/python_text.h"
 #include "trace/block.h"
 #include "trace/file.h"
 
@@ -284,9 +285,16 @@ static void put_tracks(struct tp_buffer *out, struct tptrace_process *p)
 {
     for (size_t i = 0; i < p->tracks.count; i++) {
         const struct tptrace_track *track = p->tracks.items[i];
-        if (!tptrace_meta_find_track(&p->meta, track->number) && track->tid)
-            tp_buffer_format(out, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\"}\n",
-                             track->number, track->tid);
+        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track->number);
+        if (!track->tid || (said && !said->is_untold))
+            continue;
+        tp_buffer_format(out, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\"",
+                         track->number, track->tid);
+        if (said && said->name) {
+            tp_buffer_string(out, ",\"name\":");
+            tp_json_string(out, said->name, strlen(said->name));
+        }
+        tp_buffer_string(out, "}\n");
     }
 }
 
