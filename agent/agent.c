@@ -381,6 +381,21 @@ static bool has_room(void)
     return false;
 }
 
+/*
+ * The first program of a job below another user's recording says so, whether it would have recorded
+ * anything or not, since it is the one that can tell all others: they find in their environment
+ * that there is nothing to join.
+ */
+static bool is_for_us(void)
+{
+    int error = tp_agent.root ? 0 : tp_os_own_directory(tp_agent.run_dir);
+
+    if (!error || error == -ENOENT)
+        return true;
+    tp_log_warn("not recording: %s: %s", tp_agent.run_dir, tp_error_text(error));
+    return false;
+}
+
 static void start_window(void)
 {
     struct tp_capture_by_what *by = &tp_agent.config.capture;
@@ -465,8 +480,10 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
     read_machine();
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
-    if (!has_room() || tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
+    if (!has_room() || tp_recording_begin_run() < 0 || !is_for_us() ||
+        !(tp_agent.live = make_live())) {
         tp_recording_tell_children(false);
+        tp_recording_refuse_early(environment);
         return stay_off(kept);
     }
     tp_clock_choose();

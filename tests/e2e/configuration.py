@@ -314,7 +314,7 @@ def foreign_folders_are_refused():
 
 
 def refusal_is_said_once():
-    """By the first process that would record; its descendants are told."""
+    """By the first program; its descendants are told."""
     if os.getuid():
         raise tap.Skip("only root can make another user's folder")
     die = os.path.join(os.environ["WORKLOADS"], "die")
@@ -323,6 +323,9 @@ def refusal_is_said_once():
             {"TPAGENT_PROGRAMS": "*"},
             ["bash", "-c", f"{die} return 3; {die} fork 3; {die} spawn 3"],
         ),
+        ({}, ["bash", "-c", f"{die} return 3; {die} return 3; {die} fork 3"]),
+        ({}, ["sh", "-c", f"bash -c '{die} return 3; true' & {die} exit 3; wait"]),
+        ({}, ["/bin/true"]),
         ({}, [die, "fork", "3"]),
         ({}, [die, "spawn", "3"]),
         ({}, [die, "exec", "3"]),
