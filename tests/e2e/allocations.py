@@ -35,7 +35,7 @@ def record(out, command, **variables):
 
 def memory(out, *options, status=0):
     done = subprocess.run(
-        [tap.TPREPORT, "memory", "--format", "json", *options, out],
+        [tap.TPREPORT, "memory", "--format", "json", "--no-lines", *options, out],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         check=False,
@@ -379,7 +379,7 @@ def threads_and_time_are_told():
         at = report["peak_ns"] // report["curve"]["width_ns"]
         tap.equal(curve.index(max(curve)), at, "where it is")
         text = subprocess.run(
-            [tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True
+            [tap.TPREPORT, "memory", "--no-lines", out], stdout=subprocess.PIPE, check=True
         ).stdout.decode()
         assert "By thread\n" in text and "Live over time, the most in each stretch\n" in text, text
         assert "#" * 40 + "\n" in text, text
@@ -579,7 +579,9 @@ def other_formats():
 
         def output(*options):
             return subprocess.run(
-                [tap.TPREPORT, "memory", *options, out], stdout=subprocess.PIPE, check=True
+                [tap.TPREPORT, "memory", "--no-lines", *options, out],
+                stdout=subprocess.PIPE,
+                check=True,
             ).stdout.decode()
 
         folded = output("--format", "folded", "--sort-by", "live_bytes").splitlines()
