@@ -300,7 +300,8 @@ def blocks_go_from_hand_to_hand():
     """Three threads free what the others allocated, and get each other's addresses again."""
     count = 200000
     with tap.folder() as out:
-        record(out, [ALLOCS, "handover", str(count)], TPAGENT_ALLOC="all", TPAGENT_STACKS="4")
+        stacks = {"TPAGENT_STACKS": "4", "TPAGENT_WHEN_FULL": "wait"}
+        record(out, [ALLOCS, "handover", str(count)], TPAGENT_ALLOC="all", **stacks)
         report = memory(out)
         blocks = by_stack(report, "take", "hand_over")
     tap.equal(blocks["allocations"], 3 * count, "allocations")

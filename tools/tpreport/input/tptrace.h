@@ -88,6 +88,14 @@ int tptrace_marks(const struct tptrace_run *run, struct tp_event_list *events);
 void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings,
                         const char *prefix, size_t limit, struct tp_buffer *out);
 
+/** tptrace_next_image - the program that a process of @run became (exec), of what was read of it.
+ * Return: NULL: none that is known. */
+const struct tptrace_member *tptrace_next_image(const struct tptrace_run *run,
+                                                const struct tptrace_member *member);
+
+/** tptrace_put_image - its program and the folder of its recording */
+void tptrace_put_image(struct tp_buffer *out, const struct tptrace_member *image);
+
 /** tptrace_head_json - the same facts as one JSON object; @all: and threads, sources, kinds of
  * records, sizes */
 void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *strings, bool all,
