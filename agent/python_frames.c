@@ -196,10 +196,52 @@ void tp_python_frames_meet(const uintptr_t *addresses, unsigned count)
     }
 }
 
-/* Who unloads an interpreter is in none of its functions. */
-static inline bool is_loaded(void)
+/* Threads that ask an interpreter which may be unloaded, and calls that may unload it: none begins
+ * to ask while there is such a call, and none of those goes on while one asks. */
+static _Atomic uint32_t asking, unloading;
+
+/* Return: whether it may be asked; then end_asking must follow. */
+static inline bool begin_asking(void)
 {
-    return !python.object || object_at((uintptr_t)python.get_thread) == python.object;
+    if (tp_likely(!python.object))
+        return true;
+    atomic_fetch_add(&asking, 1);
+    if (!atomic_load(&unloading) && object_at((uintptr_t)python.get_thread) == python.object)
+        return true;
+    atomic_fetch_sub(&asking, 1);
+    return false;
+}
+
+static inline void end_asking(void)
+{
+    if (tp_unlikely(python.object != NULL))
+        atomic_fetch_sub(&asking, 1);
+}
+
+#define UNLOAD_WAITS 1000u /* of a millisecond; one that asks takes microseconds */
+
+void tp_python_frames_unload(void)
+{
+    unsigned waits = 0;
+
+    atomic_fetch_add(&unloading, 1);
+    while (atomic_load(&asking) && waits++ < UNLOAD_WAITS)
+        tp_os_wait(&asking, atomic_load(&asking), 1000000);
+    if (waits > UNLOAD_WAITS) { /* one was ended meanwhile: no more of this */
+        atomic_store(&python.layout, NULL);
+        atomic_store(&asking, 0);
+    }
+}
+
+void tp_python_frames_unloaded(void)
+{
+    atomic_fetch_sub(&unloading, 1);
+}
+
+void tp_python_frames_fork_child(void)
+{
+    atomic_store(&asking, 0);
+    atomic_store(&unloading, 0);
 }
 
 bool tp_python_runs_at(uintptr_t address)
@@ -302,10 +344,10 @@ static inline bool is_code(uintptr_t object)
     return false;
 }
 
-unsigned tp_python_frames(struct tp_python_frame *frames, unsigned depth, uint64_t *ret_hash)
+static unsigned read_frames(const struct layout *layout, struct tp_python_frame *frames,
+                            unsigned depth, uint64_t *ret_hash)
 {
-    const struct layout *layout = atomic_load_explicit(&python.layout, memory_order_acquire);
-    uintptr_t thread = tp_likely(!layout) || !is_loaded() ? 0 : python.get_thread();
+    uintptr_t thread = python.get_thread();
     uint64_t hash = *ret_hash;
     unsigned n = 0;
 
@@ -329,6 +371,17 @@ unsigned tp_python_frames(struct tp_python_frame *frames, unsigned depth, uint64
     if (n && !atomic_load_explicit(&python.believed, memory_order_relaxed))
         atomic_store(&python.believed, true);
     return n;
+}
+
+unsigned tp_python_frames(struct tp_python_frame *frames, unsigned depth, uint64_t *ret_hash)
+{
+    const struct layout *layout = atomic_load_explicit(&python.layout, memory_order_acquire);
+
+    if (tp_likely(!layout) || !begin_asking())
+        return 0;
+    unsigned count = read_frames(layout, frames, depth, ret_hash);
+    end_asking();
+    return count;
 }
 
 /* ---- names ---- */

@@ -44,6 +44,18 @@ unsigned tp_python_frames(struct tp_python_frame *frames, unsigned depth, uint64
  */
 uint32_t tp_python_frame_id(const struct tp_python_frame *frame);
 
+/**
+ * tp_python_frames_unload, _unloaded - around a call that may unload an interpreter
+ *
+ * Until the latter no thread is asked for the frames of one that was loaded after the start.
+ * Context: hook; the former waits for those that are being asked.
+ */
+void tp_python_frames_unload(void);
+void tp_python_frames_unloaded(void);
+
+/** tp_python_frames_fork_child - no thread of the parent's asks here. Context: fork child. */
+void tp_python_frames_fork_child(void);
+
 /** tp_python_runs_at - whether @address is in the interpreter's loop, which runs such frames */
 bool tp_python_runs_at(uintptr_t address);
 

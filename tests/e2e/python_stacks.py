@@ -268,7 +268,7 @@ def loaded_while_it_runs(python):
     if platform.machine() != "x86_64" or not hasattr(ctypes.CDLL(None), "_dl_find_object"):
         raise tap.Skip("this libc does not find objects by address")
     command = [os.path.join(WORKLOADS, "embed"), library_of(python), EMBEDDED]
-    for more in ({}, {"THREADS": "1"}):
+    for more in ({}, *5 * [{"THREADS": "1"}]):
         with tap.folder() as out:
             environment = tap.recorded_environment(
                 out, TPAGENT_ALLOC="all", TPAGENT_WHEN_FULL="wait", **more

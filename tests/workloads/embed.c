@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An interpreter that is loaded while the program runs: embed LIBPYTHON CODE. It allocates before,
- * inside and, when the library is unloaded, after it; on a second thread, too, where THREADS is
- * set.
+ * inside and, when the library is unloaded, after it; on other threads, too, where THREADS is set,
+ * one beside the interpreter and some while the library goes.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tpagent.h"
 
-static void *volatile kept;
-
 static void take(int count)
 {
     for (int i = 0; i < count; i++) {
-        kept = malloc(50);
+        void *volatile kept = malloc(50);
         free(kept);
     }
 }
@@ -25,6 +25,19 @@ static void take(int count)
 static void *take_many(void *unused)
 {
     take(100000);
+    return unused;
+}
+
+#define LATE 3
+
+static _Atomic int late;
+static _Atomic bool is_over;
+
+static void *take_on(void *unused)
+{
+    late++;
+    while (!is_over)
+        take(10);
     return unused;
 }
 
@@ -41,7 +54,7 @@ int main(int argc, char **argv)
 {
     void (*begin)(int);
     int (*end)(void), (*run)(const char *, void *);
-    pthread_t thread;
+    pthread_t thread, others[LATE];
 
     if (argc < 3)
         return 2;
@@ -60,8 +73,16 @@ int main(int argc, char **argv)
         return 3;
     int result = run(argv[2], NULL);
     result |= end();
+    for (int i = 0; getenv("THREADS") && i < LATE; i++)
+        if (pthread_create(&others[i], NULL, take_on, NULL))
+            return 3;
+    while (getenv("THREADS") && late < LATE)
+        ;
     dlclose(library);
     take(1000);
+    is_over = true;
+    for (int i = 0; getenv("THREADS") && i < LATE; i++)
+        pthread_join(others[i], NULL);
     if (getenv("THREADS"))
         pthread_join(thread, NULL);
     tpagent_end();

@@ -10,6 +10,7 @@
 #include "agent.h"
 #include "capture.h"
 #include "plain.h"
+#include "python_frames.h"
 #include "record.h"
 #include "source/malloc/sampler.h"
 #include "stack.h"
@@ -75,6 +76,7 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
 
 void tp_profile_fork_child(void)
 {
+    tp_python_frames_fork_child();
     tp_tls.sample_random = 0;
     tp_tls.sample_gaps_left = 0;
     tp_tls.sample_left = tp_tls.sample_drawn = 0;
