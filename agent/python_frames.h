@@ -44,6 +44,9 @@ unsigned tp_python_frames(struct tp_python_frame *frames, unsigned depth, uint64
  */
 uint32_t tp_python_frame_id(const struct tp_python_frame *frame);
 
+/** tp_python_frame_key - what tells a frame from any other */
+uint64_t tp_python_frame_key(const struct tp_python_frame *frame);
+
 /** tp_python_runs_at - whether @address is in the interpreter's loop, which runs such frames */
 bool tp_python_runs_at(uintptr_t address);
 

@@ -15,6 +15,7 @@ _Atomic uint64_t *tp_unwind_table;
 #define STACK_REGISTER 7u
 #define RETURN_ADDRESS 16u
 #define RETURN_BELOW (-8) /* where every function has it */
+#define PAGE ((uintptr_t)4096)
 
 /* --- bytes */
 
@@ -417,20 +418,37 @@ static struct tp_unwind_rule rule_of(const struct state *s)
     return rule;
 }
 
+/* The entry of the function that @pc lies in. */
+static bool find_entry(uintptr_t pc, struct entry *ret)
+{
+    struct tp_mapped_object object;
+
+    if (!tp_mapped_object(pc, &object) || !object.eh_frame_header)
+        return false;
+    const uint8_t *at = look_up(object.eh_frame_header, pc);
+    /* code between functions says nothing of itself */
+    return at && read_entry(at, ret) && pc - ret->start < ret->size;
+}
+
+/* What lies before the function is known to be there on the same page only. */
+const void *tp_unwind_before(uintptr_t pc, unsigned size)
+{
+    uintptr_t from = pc - size;
+    struct entry entry;
+
+    if (!find_entry(pc - 1, &entry) || (from < entry.start && from / PAGE != entry.start / PAGE))
+        return NULL;
+    return (const void *)from;
+}
+
 struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
 {
     static const struct tp_unwind_rule chain = {.base = TP_UNWIND_CHAIN},
                                        end = {.base = TP_UNWIND_END};
     struct machine m = {0};
-    struct tp_mapped_object object;
     struct entry entry;
 
-    if (!tp_mapped_object(pc, &object) || !object.eh_frame_header)
-        return chain;
-    const uint8_t *at = look_up(object.eh_frame_header, pc);
-    if (!at || !read_entry(at, &entry))
-        return chain;
-    if (pc - entry.start >= entry.size) /* code between functions that say nothing of themselves */
+    if (!find_entry(pc, &entry))
         return chain;
     if (!run(&m, entry.first, &entry, UINTPTR_MAX))
         return end;
@@ -458,6 +476,13 @@ void tp_unwind_start(void)
 }
 
 #else
+
+const void *tp_unwind_before(uintptr_t pc, unsigned size)
+{
+    (void)pc;
+    (void)size;
+    return NULL;
+}
 
 struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
 {

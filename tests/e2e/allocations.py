@@ -16,7 +16,8 @@ import time
 
 import tap
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../decoder"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../decoder"))
 import tptrace  # noqa: E402
 
 WORKLOADS = os.environ["WORKLOADS"]
@@ -324,6 +325,35 @@ def more_stacks_than_there_is_room_for():
     tap.equal([s["allocations"] for s in whole[:2]], [2, 1], "allocations of what is met again")
 
 
+def heavy_stacks_are_whole_where_there_is_no_room():
+    """More stacks of Python than there are names: those that are met once are shortened."""
+    width = 100
+    cut = "(no room for more frames)"
+    script = os.path.join(HERE, "../workloads/many_stacks.py")
+    with tap.folder() as out:
+        command = [PYTHON, script, str(width)]
+        record(out, command, TPAGENT_ALLOC="all", PYTHONMALLOC="malloc")
+        report = memory(out, "--row-limit", "none", status=3)
+        done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=False)
+    found = {800: 0, 1 << 20: 0}
+    shortened, whole = 0, 0
+    for row in report["stacks"]:
+        shortened += row["allocations"] if cut in row["stack"] else 0
+        whole += "three.py" in " ".join(row["stack"]) and cut not in row["stack"]
+        if any(f.endswith(": after_start") for f in row["stack"]):
+            size = row["allocated_bytes"] // row["allocations"]
+            tap.equal(cut in row["stack"], False, f"shortened of {size} bytes: {row['stack']}")
+            for wanted in found:
+                found[wanted] += row["allocations"] if 1 <= size / wanted < 1.1 else 0
+        assert "names)" not in " ".join(row["stack"]), row
+    tap.equal(found, {800: 20000, 1 << 20: 3}, "whole stacks, by size")
+    print(f"# {width ** 3} stacks, {whole} of them whole; {shortened} allocations shortened")
+    assert whole > 100000 and shortened > 500000, (whole, shortened)
+    tap.equal(report["shortened"], shortened, "what the report says")
+    line = f"stacks      {shortened} allocations have only the innermost part of their stacks"
+    assert line.encode() in done.stdout, done.stdout[:2000]
+
+
 @of_all_and_of_every_byte_sampled
 def frees_of_other_threads_are_joined(recorded):
     with tap.folder() as out:
@@ -569,6 +599,9 @@ CHECK.check("a busy program may do what one thread only may", busy_program_may_b
 CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)
 CHECK.check("a thread that cannot be made at first", thread_is_made_the_second_time)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
+CHECK.check(
+    "heavy stacks are whole, whatever room there is", heavy_stacks_are_whole_where_there_is_no_room
+)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)
 CHECK.check("rows of threads, live bytes over time", threads_and_time_are_told)

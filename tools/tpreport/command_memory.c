@@ -54,6 +54,13 @@ static size_t count_selected(const struct tp_run *run, const struct tp_alloc_pro
     return profile->records + profile->ranges.count + (is_whole ? profile->threads.count : 0);
 }
 
+static int write_rows(struct tp_run *run, struct tp_report *report, struct tp_alloc_report *rows,
+                      struct tp_diag *diag)
+{
+    tp_alloc_report_count_shortened(rows, &run->strings, &run->stacks);
+    return tp_run_write(run, report, diag);
+}
+
 static int write_report(struct tp_run *run, const struct tp_alloc_profile *profile,
                         struct tp_diag *diag)
 {
@@ -65,7 +72,7 @@ static int write_report(struct tp_run *run, const struct tp_alloc_profile *profi
     if (result < 0)
         tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the report");
     else
-        result = tp_run_write(run, &report, diag);
+        result = write_rows(run, &report, &rows, diag);
     tp_alloc_report_fini(&rows);
     return result;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/names.h"
 #include "model/hash.h"
 
 #define CURVE_WIDTH_NS 1000000 /* at first */
@@ -757,6 +758,25 @@ int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_p
         report->row_count[g] = used;
     }
     return 0;
+}
+
+void tp_alloc_report_count_shortened(struct tp_alloc_report *report,
+                                     const struct tp_strings *strings,
+                                     const struct tp_stacks *stacks)
+{
+    static const char *const texts[] = {TP_STACK_CUT, TP_NAME_TOO_MANY_TEXT, TP_NAME_NO_ROOM_TEXT};
+    uint32_t ids[sizeof(texts) / sizeof(texts[0])];
+
+    for (unsigned t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+        ids[t] = tp_strings_find(strings, texts[t], strlen(texts[t]));
+    for (size_t i = 0; i < report->row_count[TP_ALLOC_BY_STACK]; i++) {
+        const struct tp_alloc_row *row = &report->rows[TP_ALLOC_BY_STACK][i];
+        const uint32_t *frames = tp_stacks_frames(stacks, row->key);
+        uint32_t count = tp_stacks_count(stacks, row->key), f = 0;
+        while (f < count && frames[f] != ids[0] && frames[f] != ids[1] && frames[f] != ids[2])
+            f++;
+        report->shortened += f < count ? row->sums.allocations : 0;
+    }
 }
 
 void tp_alloc_report_fini(struct tp_alloc_report *report)

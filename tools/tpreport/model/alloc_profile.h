@@ -13,6 +13,8 @@
 #include "model/alloc_overlaps.h"
 #include "model/id_index.h"
 #include "model/live_memory.h"
+#include "model/stacks.h"
+#include "model/strings.h"
 
 /* What is told of a place, or of a group of places. Numbers of samples are estimates. */
 struct tp_alloc_sums {
@@ -169,6 +171,7 @@ struct tp_alloc_report {
     enum tp_alloc_key key;
     struct tp_alloc_row *rows[TP_ALLOC_GROUPS]; /* descending by the key */
     size_t row_count[TP_ALLOC_GROUPS];
+    double shortened; /* allocations of whose stack only a part was recorded, or nothing */
 };
 
 /** tp_alloc_key_name, _find - "peak_bytes"; TP_ALLOC_KEYS for no such name */
@@ -187,6 +190,11 @@ bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums);
 int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_profile *profile,
                          enum tp_alloc_key key);
 void tp_alloc_report_fini(struct tp_alloc_report *report);
+
+/** tp_alloc_report_count_shortened - look for such stacks, by what stands for what they lack */
+void tp_alloc_report_count_shortened(struct tp_alloc_report *report,
+                                     const struct tp_strings *strings,
+                                     const struct tp_stacks *stacks);
 
 /** tp_alloc_error95 - half of the interval in which the true value lies with 95 % */
 double tp_alloc_error95(double variance);

@@ -92,10 +92,11 @@ static void put_head(struct tp_buffer *out, const struct tp_report *report,
                      (unsigned long long)p->largest_period, p->processes);
     tp_buffer_format(out,
                      "\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
-                     "\"resizes\": %llu,\n\"peak_bytes\": %.0f, \"peak_ns\": %lld,\n\"total\": {",
+                     "\"resizes\": %llu, \"shortened\": %.0f,\n\"peak_bytes\": %.0f, \"peak_ns\": "
+                     "%lld,\n\"total\": {",
                      (unsigned long long)p->unknown_frees, (unsigned long long)p->unseen_frees,
                      (unsigned long long)p->unwatched, (unsigned long long)p->resizes,
-                     round(p->peak_bytes), (long long)p->peak_ns);
+                     round(report->memory->shortened), round(p->peak_bytes), (long long)p->peak_ns);
     put_sums(out, &p->total, p->largest_period != 0);
     tp_buffer_char(out, '}');
 }

@@ -328,8 +328,14 @@ static void put_doubt(struct tp_buffer *out, const char *label, uint64_t count, 
     tp_buffer_count(out, count, text);
 }
 
-static void put_doubts(struct tp_buffer *out, const struct tp_alloc_profile *p)
+static void put_doubts(struct tp_buffer *out, const struct tp_alloc_report *report)
 {
+    const struct tp_alloc_profile *p = report->profile;
+
+    if (report->shortened > 0)
+        put_doubt(out, "stacks", (uint64_t)round(report->shortened),
+                  "allocation{ has|s have} only the innermost part of {its stack|their stacks}: "
+                  "there was no room for more names; heavy stacks are the last to be shortened\n");
     if (p->unknown_frees)
         put_doubt(out, "other frees", p->unknown_frees,
                   "of {a block that was|blocks that were} allocated before the recording, or whose "
@@ -354,7 +360,7 @@ int tp_memory_write_text(const struct tp_report *report, const struct tp_view_op
     put_recorded(&out, p);
     if (p->records) {
         put_total(&out, p);
-        put_doubts(&out, p);
+        put_doubts(&out, report->memory);
         put_rows(&out, report, options, TP_ALLOC_BY_RANGE);
         put_rows(&out, report, options, TP_ALLOC_BY_STACK);
         put_rows(&out, report, options, TP_ALLOC_BY_THREAD);
