@@ -64,6 +64,14 @@ int tp_recording_has_room(void);
  */
 void tp_recording_tell_filtered(void);
 
+/**
+ * tp_recording_tell_unrecorded - this process ends and has recorded nothing: a line in the
+ * recording's `unrecorded`
+ * @alloc_calls, @allocated_bytes: that its last thread has counted
+ * Context: as tp_recording_tell_filtered.
+ */
+void tp_recording_tell_unrecorded(uint64_t alloc_calls, uint64_t allocated_bytes);
+
 /** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
  * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);

@@ -548,6 +548,107 @@ def signals_do_no_harm():
         tap.equal((done.returncode, done.stdout), (plain.returncode, plain.stdout), "the program")
 
 
+def head_of(out):
+    """What stands above the tables, as {label: text}."""
+    text = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=False)
+    lines = text.stdout.decode().split("\n\n")[0].splitlines()
+    return {line[:12].rstrip(): line[12:] for line in lines}
+
+
+def whole_recordings_say_so():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "300"], TPAGENT_ALLOC="all")
+        report, head = memory(out), head_of(out)
+    covered = report["coverage"]
+    tap.equal(covered["is_from_start"], True, "from the start")
+    tap.equal(covered["counted"], report["records"] + covered["before"], "what is counted")
+    count = report["records"]
+    text = f"{count} allocations, every one from the agent's start on"
+    tap.equal(head["recorded"], text, "the head")
+    before = f"{covered['before']} allocations that were counted before the agent's start"
+    tap.equal(head["not in here"], before, "what came before")
+    assert not {"begun late", "unrecorded"} & set(head), head
+
+
+def children_that_begin_late_are_told():
+    for alloc, which in (("all", "1,000th allocation"), ("sample:100", "fourth sample")):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "forked", "3000"], TPAGENT_ALLOC=alloc)
+            report, head = memory(out), head_of(out)
+        covered = report["coverage"]
+        tap.equal((covered["begun_late"], covered["is_from_start"]), (1, False), alloc)
+        late = covered["begun_late_allocations"]
+        assert 1 <= late < 1000 and covered["begun_late_bytes"] >= 1000 * late, covered
+        assert head["begun late"].startswith("1 of 2 processes: ") and which in head["begun late"]
+        assert f"at least {late} allocation" in head["begun late"], head
+        assert "agent's start on" not in head["recorded"], head
+        if alloc == "all":
+            tap.equal(covered["counted"], report["records"] + covered["before"], "counted")
+            assert covered["before"] > late, covered
+        else:
+            tap.equal(head["counted"].split()[0], str(covered["counted"]), "exact counters")
+            assert covered["counted"] > 12000 - 40, covered
+
+
+def processes_without_a_recording_are_told():
+    """They counted, and had no event of another kind."""
+    child = f"{PYTHON} -c 'x = [bytes(100) for _ in range(5000)]'; {ALLOCS} leak 10; true"
+    for alloc, told in (("all", True), ("sample:64k", True), ("count", False)):
+        with tap.folder() as out:
+            environment = {"TPAGENT_ALLOC": alloc, "PYTHONMALLOC": "malloc"}
+            record(out, ["sh", "-c", child], **environment)
+            (recording,) = (d for d in os.listdir(out) if d.startswith("tpagent-"))
+            packed = os.path.join(out, "packed.tar.zst")
+            pack = [tap.TPREPORT, "pack", "-o", packed, os.path.join(out, recording)]
+            tap.equal(tap.run(pack, tap.clean_environment()).returncode, 0, "pack")
+            for place in (os.path.join(out, recording), packed):
+                covered, head = memory(place)["coverage"], head_of(place)
+                tap.equal(covered["unrecorded_processes"], int(told), f"{alloc}: processes")
+                tap.equal("unrecorded" in head, told, f"{alloc}: the head")
+                if told:
+                    assert covered["unrecorded_allocations"] > 5000, covered
+                    assert covered["unrecorded_bytes"] > 500000, covered
+                    assert "python3" in head["unrecorded"], head
+                    assert "TPAGENT_PROGRAMS" in head["unrecorded"], head
+
+
+def unfollowed_children_are_told():
+    with tap.folder() as out:
+        command = ["sh", "-c", f"{ALLOCS} leak 10; true"]
+        record(out, command, TPAGENT_ALLOC="all", TPAGENT_FOLLOW="0")
+        head = head_of(out)
+    text = "the programs that were started from here (TPAGENT_FOLLOW=0)"
+    tap.equal(head["unrecorded"], text, "the head")
+
+
+def windows_are_told():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "before", "300"], TPAGENT_ALLOC="all", TPAGENT_CAPTURE="range:late")
+        report, head = memory(out), head_of(out)
+    tap.equal(head["recorded"], "600 allocations, those in capture windows", "the head")
+    covered = report["coverage"]
+    left_out = sum(covered[k] for k in ("before", "between", "after"))
+    tap.equal(covered["counted"], 600 + left_out, "what is counted")
+    assert covered["before"] > 300 and str(covered["before"]) in head["not in here"], head
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "30"], TPAGENT_ALLOC="all", TPAGENT_CAPTURE="range:none")
+        text = "no single allocation, though TPAGENT_ALLOC asked for them"
+        assert head_of(out)["recorded"].startswith(text), head_of(out)
+
+
+def lost_records_are_told():
+    with tap.folder() as out:
+        slow = {"TPAGENT_WHEN_FULL": "drop", "TPAGENT_RING_TOTAL": "64k"}
+        record(out, [ALLOCS, "handover", "100000"], TPAGENT_ALLOC="all", **slow)
+        report, head = memory(out, status=3), head_of(out)
+    covered = report["coverage"]
+    assert covered["between"] or covered["after"] or covered["records_without_ring"], covered
+    lost = covered["before"] + covered["between"] + covered["after"]
+    tap.equal(covered["counted"], report["records"] + lost, "what is counted")
+    tap.equal(head["recorded"], f"{report['records']} allocations, not every one", "the head")
+    assert "records were lost" in head["not in here"] or "no ring" in head, head
+
+
 def other_formats():
     with tap.folder() as out:
         record(out, [ALLOCS, "leak", "50"], TPAGENT_ALLOC="all")
@@ -616,5 +717,11 @@ CHECK.check("a selection that leaves nothing says so", selections_that_leave_not
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)
 CHECK.check("handlers that allocate do no harm", signals_do_no_harm)
+CHECK.check("a recording from the start on says so", whole_recordings_say_so)
+CHECK.check("children whose recording begins late are told", children_that_begin_late_are_told)
+CHECK.check("processes without a recording are told", processes_without_a_recording_are_told)
+CHECK.check("programs that are not followed are told", unfollowed_children_are_told)
+CHECK.check("capture windows are told", windows_are_told)
+CHECK.check("lost records are told", lost_records_are_told)
 CHECK.check("CSV, folded stacks, text, sort keys", other_formats)
 CHECK.end()

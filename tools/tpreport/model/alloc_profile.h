@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/alloc_coverage.h"
 #include "model/alloc_overlaps.h"
 #include "model/id_index.h"
 #include "model/live_memory.h"
@@ -117,6 +118,7 @@ struct tp_alloc_profile {
     uint64_t unseen_frees;  /* a block's address was allocated again, its free is lost */
     uint64_t unwatched;     /* allocations whose free could not be recorded */
     uint64_t resizes;
+    struct tp_alloc_coverage coverage;
 };
 
 /** tp_alloc_profile_init, _fini - fini takes a zeroed one as well */

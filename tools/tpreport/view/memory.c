@@ -5,6 +5,7 @@
 
 #include "model/alloc_profile.h"
 #include "view/csv_line.h"
+#include "view/memory_head.h"
 #include "view/view.h"
 
 static const char *const group_names[TP_ALLOC_GROUPS] = {
@@ -90,8 +91,9 @@ static void put_head(struct tp_buffer *out, const struct tp_report *report,
                                          : "all",
                      (unsigned long long)p->records, (unsigned long long)p->untimed,
                      (unsigned long long)p->largest_period, p->processes);
+    tp_memory_put_coverage(out, report);
     tp_buffer_format(out,
-                     "\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
+                     ",\n\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
                      "\"resizes\": %llu, \"shortened\": %.0f,\n\"peak_bytes\": %.0f, \"peak_ns\": "
                      "%lld,\n\"total\": {",
                      (unsigned long long)p->unknown_frees, (unsigned long long)p->unseen_frees,

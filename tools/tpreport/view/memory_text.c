@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "model/alloc_profile.h"
+#include "view/memory_head.h"
 #include "view/view.h"
 
 #define ROWS_USUALLY 20
@@ -262,94 +263,6 @@ static void put_counters(struct tp_buffer *out, const struct tp_report *report,
         tp_buffer_format(out, "%zu more\n", table->count - shown);
 }
 
-/* ---- the head ---- */
-
-static void put_line(struct tp_buffer *out, const char *name)
-{
-    tp_buffer_format(out, "%-12s", name);
-}
-
-static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p)
-{
-    put_line(out, "recorded");
-    if (!p->records) {
-        tp_buffer_string(out,
-                         "counters of ranges and threads; no single allocations, so no stacks, "
-                         "no peak, no leaks (TPAGENT_ALLOC=sample:BYTES or all has them)\n");
-        return;
-    }
-    if (!p->largest_period) {
-        tp_buffer_format(out, "every allocation, %llu of them", (unsigned long long)p->records);
-        tp_buffer_string(out, p->untimed ? "; " : "");
-        if (p->untimed)
-            tp_buffer_count(out, p->untimed,
-                            "{has|have} no time of {its|their} own and count{s|} as at {its|their} "
-                            "thread's record before");
-        tp_buffer_char(out, '\n');
-        return;
-    }
-    tp_buffer_count(out, p->records, "sample{|s}, one in ");
-    put_bytes(out, (double)p->largest_period);
-    tp_buffer_string(out, " on average; all numbers are estimates\n");
-}
-
-static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
-{
-    const struct tp_alloc_sums *s = &p->total;
-
-    put_line(out, "allocated");
-    put_bytes(out, s->allocated_bytes);
-    if (s->bytes_variance > 0) {
-        tp_buffer_string(out, " +- ");
-        put_bytes(out, tp_alloc_error95(s->bytes_variance));
-        tp_buffer_string(out, " (95 %)");
-    }
-    tp_buffer_string(out, " in ");
-    tp_buffer_count(out, (uint64_t)round(s->allocations), "allocation{|s}, ");
-    tp_buffer_format(out, "%.0f of them temporary\n", round(s->temporary));
-    put_line(out, "freed");
-    put_bytes(out, s->freed_bytes);
-    tp_buffer_string(out, " in ");
-    tp_buffer_count(out, (uint64_t)round(s->frees), "free{|s}\n");
-    put_line(out, "peak");
-    put_bytes(out, p->peak_bytes);
-    tp_buffer_format(out, " at %.3f s%s\n", (double)p->peak_ns / 1e9,
-                     p->processes > 1 ? ", the highest process's; the sum of all processes' peaks"
-                                      : "");
-    put_line(out, "live at end");
-    put_bytes(out, s->live_bytes);
-    tp_buffer_string(out, " in ");
-    tp_buffer_count(out, (uint64_t)round(s->live_blocks), "block{|s}\n");
-}
-
-static void put_doubt(struct tp_buffer *out, const char *label, uint64_t count, const char *text)
-{
-    tp_buffer_format(out, "%-12s", label);
-    tp_buffer_count(out, count, text);
-}
-
-static void put_doubts(struct tp_buffer *out, const struct tp_alloc_report *report)
-{
-    const struct tp_alloc_profile *p = report->profile;
-
-    if (report->shortened > 0)
-        put_doubt(out, "stacks", (uint64_t)round(report->shortened),
-                  "allocation{ has|s have} only the innermost part of {its stack|their stacks}: "
-                  "there was no room for more names; heavy stacks are the last to be shortened\n");
-    if (p->unknown_frees)
-        put_doubt(out, "other frees", p->unknown_frees,
-                  "of {a block that was|blocks that were} allocated before the recording, or whose "
-                  "record is lost; in no sum\n");
-    if (p->unseen_frees)
-        put_doubt(out, "lost", p->unseen_frees,
-                  "free{ is|s are} not recorded, seen by {its|their} address being allocated "
-                  "again\n");
-    if (p->unwatched)
-        put_doubt(out, "not watched", p->unwatched,
-                  "sample{|s} beyond what the agent can watch: allocated, but neither freed nor "
-                  "live here\n");
-}
-
 int tp_memory_write_text(const struct tp_report *report, const struct tp_view_options *options,
                          struct tp_output *output, struct tp_diag *diag)
 {
@@ -357,10 +270,8 @@ int tp_memory_write_text(const struct tp_report *report, const struct tp_view_op
     struct tp_buffer out = {0};
 
     (void)diag;
-    put_recorded(&out, p);
+    tp_memory_put_head(&out, report);
     if (p->records) {
-        put_total(&out, p);
-        put_doubts(&out, report->memory);
         put_rows(&out, report, options, TP_ALLOC_BY_RANGE);
         put_rows(&out, report, options, TP_ALLOC_BY_STACK);
         put_rows(&out, report, options, TP_ALLOC_BY_THREAD);
