@@ -570,6 +570,14 @@ def whole_recordings_say_so():
     assert not {"begun late", "unrecorded"} & set(head), head
 
 
+def units_are_told():
+    for alloc in ("all", "sample:100", "count"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "300"], TPAGENT_ALLOC=alloc)
+            text = head_of(out)["units"]
+        assert text.startswith("1 KB is 1,024 B") and "usable size" in text, text
+
+
 def children_that_begin_late_are_told():
     for alloc, which in (("all", "1,000th allocation"), ("sample:100", "fourth sample")):
         with tap.folder() as out:
@@ -718,6 +726,7 @@ CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)
 CHECK.check("handlers that allocate do no harm", signals_do_no_harm)
 CHECK.check("a recording from the start on says so", whole_recordings_say_so)
+CHECK.check("units are told", units_are_told)
 CHECK.check("children whose recording begins late are told", children_that_begin_late_are_told)
 CHECK.check("processes without a recording are told", processes_without_a_recording_are_told)
 CHECK.check("programs that are not followed are told", unfollowed_children_are_told)

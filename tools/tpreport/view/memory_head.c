@@ -257,4 +257,7 @@ void tp_memory_put_head(struct tp_buffer *out, const struct tp_report *report)
         put_total(out, p);
         put_doubts(out, report->memory);
     }
+    put_label(out, "units");
+    tp_buffer_string(out, "1 KB is 1,024 B, as in PyTorch's tables; blocks count with their usable "
+                          "size, what malloc gave\n");
 }
