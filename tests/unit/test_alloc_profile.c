@@ -175,8 +175,13 @@ START_TEST(samples_stand_for_what_was_not_recorded)
     expect(profile.total.allocations, weight, "allocations");
     expect(profile.total.allocated_bytes, 1000 * weight, "bytes");
     expect(profile.total.live_bytes, 1000 * weight, "live");
-    expect(profile.total.bytes_variance, 1e6 * exp(-1) * weight * weight, "variance");
-    expect(tp_alloc_error95(4), 3.92, "95 %");
+    expect(profile.total.sampled.bytes_variance, 1e6 * exp(-1) * weight * weight, "variance");
+    struct tp_alloc_interval bytes = tp_alloc_bytes_interval(&profile.total);
+    expect(bytes.low, 1000, "what was seen is the least");
+    ck_assert(bytes.high > 1000 + 3600 && bytes.high < 1000 + 5600);
+    struct tp_alloc_interval count = tp_alloc_count_interval(&profile.total);
+    expect(count.low, 1, "the least");
+    ck_assert(count.high > 2 && count.high < 6);
     end();
 }
 END_TEST

@@ -218,6 +218,18 @@ static void count_temporary(struct tp_alloc_profile *p, const struct tp_live_blo
             sign * weight_of(block->bytes, p->sites[block->owner].period);
 }
 
+/* Its probability is 1 / @weight. */
+static void count_sample(struct tp_alloc_sampled *s, double weight, double bytes, double period)
+{
+    s->unseen += weight - 1;
+    s->unseen_bytes += bytes * (weight - 1);
+    s->allocations_variance += weight * (weight - 1);
+    s->bytes_variance += bytes * bytes * weight * (weight - 1);
+    s->bytes_grain += bytes * bytes * (weight - 1);
+    s->most = fmax(s->most, weight - 1);
+    s->period = fmax(s->period, period);
+}
+
 static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
                          struct tp_alloc_sums *sums)
 {
@@ -225,9 +237,8 @@ static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event
 
     sums->allocations += weight;
     sums->allocated_bytes += weight * bytes;
-    /* p = 1 / weight; (1 - p) / p^2 */
-    sums->allocations_variance += weight * (weight - 1);
-    sums->bytes_variance += bytes * bytes * weight * (weight - 1);
+    if (e->period)
+        count_sample(&sums->sampled, weight, bytes, (double)e->period);
     if (!p->records++ || e->period < p->least_period)
         p->least_period = e->period;
     if (e->period > p->largest_period)
@@ -598,6 +609,17 @@ int tp_alloc_count(struct tp_alloc_counter_table *t, const struct tp_alloc_count
 
 /* ---- the end ---- */
 
+static void add_sampled(struct tp_alloc_sampled *into, const struct tp_alloc_sampled *from)
+{
+    into->unseen += from->unseen;
+    into->unseen_bytes += from->unseen_bytes;
+    into->allocations_variance += from->allocations_variance;
+    into->bytes_variance += from->bytes_variance;
+    into->bytes_grain += from->bytes_grain;
+    into->most = fmax(into->most, from->most);
+    into->period = fmax(into->period, from->period);
+}
+
 static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *from)
 {
     into->allocations += from->allocations;
@@ -608,8 +630,7 @@ static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *fro
     into->live_bytes += from->live_bytes;
     into->peak_bytes += from->peak_bytes;
     into->temporary += from->temporary;
-    into->allocations_variance += from->allocations_variance;
-    into->bytes_variance += from->bytes_variance;
+    add_sampled(&into->sampled, &from->sampled);
     into->quarters |= from->quarters;
 }
 
@@ -704,9 +725,31 @@ bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums)
     return sums->quarters == 0xf && sums->live_blocks >= LEAK_BLOCKS;
 }
 
-double tp_alloc_error95(double variance)
+struct tp_alloc_interval tp_alloc_count_interval(const struct tp_alloc_sums *sums)
 {
-    return variance > 0 ? 1.96 * sqrt(variance) : 0;
+    const struct tp_alloc_sampled *s = &sums->sampled;
+    const struct tp_alloc_estimate estimate = {.seen = sums->allocations - s->unseen,
+                                               .value = sums->allocations,
+                                               .variance = s->allocations_variance,
+                                               .grain = s->unseen,
+                                               .most = s->most,
+                                               .most_variance = s->most * (s->most + 1)};
+
+    return tp_alloc_interval95(&estimate);
+}
+
+/* Of bytes a sample stands for a period beyond itself, at most: a small block for one. */
+struct tp_alloc_interval tp_alloc_bytes_interval(const struct tp_alloc_sums *sums)
+{
+    const struct tp_alloc_sampled *s = &sums->sampled;
+    const struct tp_alloc_estimate estimate = {.seen = sums->allocated_bytes - s->unseen_bytes,
+                                               .value = sums->allocated_bytes,
+                                               .variance = s->bytes_variance,
+                                               .grain = s->bytes_grain,
+                                               .most = s->period,
+                                               .most_variance = s->period * s->period};
+
+    return tp_alloc_interval95(&estimate);
 }
 
 static uint32_t key_of(const struct tp_alloc_site *site, enum tp_alloc_group group)

@@ -11,20 +11,30 @@
 #include <stdint.h>
 
 #include "model/alloc_coverage.h"
+#include "model/alloc_interval.h"
 #include "model/alloc_overlaps.h"
 #include "model/id_index.h"
 #include "model/live_memory.h"
 #include "model/stacks.h"
 #include "model/strings.h"
 
+/* Of samples, as alloc_interval.h has them. */
+struct tp_alloc_sampled {
+    double unseen, unseen_bytes; /* what samples stand for beyond themselves */
+    double allocations_variance, bytes_variance;
+    double bytes_grain;
+    double most; /* allocations that one of the samples stands for, but for itself */
+    double period;
+};
+
 /* What is told of a place, or of a group of places. Numbers of samples are estimates. */
 struct tp_alloc_sums {
     double allocations, allocated_bytes;
     double frees, freed_bytes;
-    double live_blocks, live_bytes; /* at the end of the recording */
-    double peak_bytes;              /* live when most was live */
-    double temporary;               /* freed by their thread before it allocated anything else */
-    double allocations_variance, bytes_variance; /* of the estimates; 0 where all is recorded */
+    double live_blocks, live_bytes;  /* at the end of the recording */
+    double peak_bytes;               /* live when most was live */
+    double temporary;                /* freed by their thread before it allocated anything else */
+    struct tp_alloc_sampled sampled; /* how far the first two may be off; 0 where all is recorded */
     unsigned quarters; /* bit q: of its blocks that are live at the end some are among quarter q of
                         * the process's allocations since its own first one */
 };
@@ -198,7 +208,9 @@ void tp_alloc_report_count_shortened(struct tp_alloc_report *report,
                                      const struct tp_strings *strings,
                                      const struct tp_stacks *stacks);
 
-/** tp_alloc_error95 - half of the interval in which the true value lies with 95 % */
-double tp_alloc_error95(double variance);
+/** tp_alloc_count_interval, _bytes_interval - in which the number of allocations lies with 95 %,
+ * and what they allocated */
+struct tp_alloc_interval tp_alloc_count_interval(const struct tp_alloc_sums *sums);
+struct tp_alloc_interval tp_alloc_bytes_interval(const struct tp_alloc_sums *sums);
 
 #endif

@@ -18,6 +18,13 @@ static void put_number(struct tp_buffer *out, const char *key, double value)
     tp_buffer_format(out, ", \"%s\": %.0f", key, value > 0 ? round(value) : 0);
 }
 
+/* Whole numbers, outwards. */
+static void put_interval(struct tp_buffer *out, const char *key, struct tp_alloc_interval interval)
+{
+    tp_buffer_format(out, ", \"%s_low95\": %.0f, \"%s_high95\": %.0f", key, floor(interval.low),
+                     key, ceil(interval.high));
+}
+
 static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bool is_sampled)
 {
     tp_buffer_format(out, "\"allocations\": %.0f", round(sums->allocations));
@@ -29,8 +36,8 @@ static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bo
     put_number(out, "peak_bytes", sums->peak_bytes);
     put_number(out, "temporary", sums->temporary);
     if (is_sampled) {
-        put_number(out, "allocations_error95", tp_alloc_error95(sums->allocations_variance));
-        put_number(out, "allocated_bytes_error95", tp_alloc_error95(sums->bytes_variance));
+        put_interval(out, "allocations", tp_alloc_count_interval(sums));
+        put_interval(out, "allocated_bytes", tp_alloc_bytes_interval(sums));
     }
     tp_buffer_format(out, ", \"suspect\": %s", tp_alloc_is_suspect(sums) ? "true" : "false");
 }
@@ -151,11 +158,11 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
                         enum tp_alloc_group group, const struct tp_alloc_row *row)
 {
     const struct tp_alloc_sums *s = &row->sums;
+    struct tp_alloc_interval bytes = tp_alloc_bytes_interval(s);
     struct tp_buffer name = {0};
-    const double values[] = {
-        s->allocations, s->allocated_bytes, s->frees,
-        s->freed_bytes, s->live_blocks,     s->live_bytes,
-        s->peak_bytes,  s->temporary,       tp_alloc_error95(s->bytes_variance)};
+    const double values[] = {s->allocations,   s->allocated_bytes, s->frees,      s->freed_bytes,
+                             s->live_blocks,   s->live_bytes,      s->peak_bytes, s->temporary,
+                             floor(bytes.low), ceil(bytes.high)};
 
     if (group == TP_ALLOC_BY_STACK) {
         put_stack_text(&name, report, row->key);
@@ -175,18 +182,11 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
 int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_options *options,
                         struct tp_output *output, struct tp_diag *diag)
 {
-    static const char *const columns[] = {"group",
-                                          "name",
-                                          "allocations",
-                                          "allocated_bytes",
-                                          "frees",
-                                          "freed_bytes",
-                                          "live_blocks",
-                                          "live_bytes",
-                                          "peak_bytes",
-                                          "temporary",
-                                          "allocated_bytes_error95",
-                                          "suspect"};
+    static const char *const columns[] = {
+        "group",      "name",        "allocations",           "allocated_bytes",
+        "frees",      "freed_bytes", "live_blocks",           "live_bytes",
+        "peak_bytes", "temporary",   "allocated_bytes_low95", "allocated_bytes_high95",
+        "suspect"};
     int64_t limit = tp_view_row_limit(options, -1);
     struct tp_csv_line line = {.output = output, .end = "\r\n"};
 

@@ -33,6 +33,10 @@ static void put_samples(struct tp_buffer *out, const struct tp_alloc_profile *p)
     tp_buffer_count(out, p->records, "sample{|s}, one in ");
     put_bytes(out, (double)p->largest_period);
     tp_buffer_string(out, " on average; all numbers are estimates\n");
+    put_label(out, "no row");
+    tp_buffer_string(out, "whatever has none below allocated less than ");
+    put_bytes(out, -log(0.05) * (double)p->largest_period);
+    tp_buffer_string(out, ", with 95 %\n");
 }
 
 /* All is said only where it is known. */
@@ -196,10 +200,13 @@ static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
 
     put_label(out, "allocated");
     put_bytes(out, s->allocated_bytes);
-    if (s->bytes_variance > 0) {
-        tp_buffer_string(out, " +- ");
-        put_bytes(out, tp_alloc_error95(s->bytes_variance));
-        tp_buffer_string(out, " (95 %)");
+    if (p->largest_period) {
+        struct tp_alloc_interval bytes = tp_alloc_bytes_interval(s);
+        tp_buffer_string(out, " (");
+        put_bytes(out, bytes.low);
+        tp_buffer_string(out, " to ");
+        put_bytes(out, bytes.high);
+        tp_buffer_string(out, " with 95 %)");
     }
     tp_buffer_string(out, " in ");
     tp_buffer_count(out, (uint64_t)round(s->allocations), "allocation{|s}, ");
