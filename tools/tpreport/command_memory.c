@@ -6,10 +6,12 @@
 #include "command.h"
 #include "input/tptrace.h"
 #include "model/alloc_profile.h"
+#include "nearest.h"
 
 int tp_memory_check(struct tp_run *run, struct tp_diag *diag)
 {
     const char *name = run->options->sort_by;
+    const char *names[TP_ALLOC_KEYS];
     char known[192];
     struct tp_text text;
 
@@ -18,9 +20,11 @@ int tp_memory_check(struct tp_run *run, struct tp_diag *diag)
         return 0;
     tp_text_init(&text, known, sizeof(known));
     for (int i = 0; i < TP_ALLOC_KEYS; i++)
-        tp_text_format(&text, "%s%s", i ? ", " : "", tp_alloc_key_name((enum tp_alloc_key)i));
+        names[i] = tp_alloc_key_name((enum tp_alloc_key)i);
+    tp_put_nearest_first(&text, name, names, TP_ALLOC_KEYS, ", ");
     return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                        "--sort-by: found '%.40s', expected one of %s", name, known);
+                        "--sort-by: found '%.40s', expected one of these, the nearest first: %s",
+                        name, known);
 }
 
 static int read_inputs(struct tp_run *run, struct tp_alloc_profile *profile, struct tp_diag *diag)

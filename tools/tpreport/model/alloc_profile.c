@@ -686,38 +686,37 @@ int tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
 
 /* ---- groups ---- */
 
-static const char *const key_names[TP_ALLOC_KEYS] = {
-    [TP_ALLOC_PEAK_BYTES] = "peak_bytes",           [TP_ALLOC_ALLOCATIONS] = "allocations",
-    [TP_ALLOC_ALLOCATED_BYTES] = "allocated_bytes", [TP_ALLOC_FREED_BYTES] = "freed_bytes",
-    [TP_ALLOC_LIVE_BYTES] = "live_bytes",           [TP_ALLOC_TEMPORARY] = "temporary",
+static const struct {
+    const char *name, *help;
+    size_t offset; /* of its value */
+} keys[TP_ALLOC_KEYS] = {
+#define TP_ALLOC_KEY(id, name, value, help) {name, help, offsetof(struct tp_alloc_sums, value)},
+#include "model/alloc_keys.def"
+#undef TP_ALLOC_KEY
 };
 
 const char *tp_alloc_key_name(enum tp_alloc_key key)
 {
-    return key_names[key];
+    return keys[key].name;
+}
+
+const char *tp_alloc_key_help(enum tp_alloc_key key)
+{
+    return keys[key].help;
 }
 
 enum tp_alloc_key tp_alloc_key_find(const char *name)
 {
     enum tp_alloc_key key = 0;
 
-    while (key < TP_ALLOC_KEYS && strcmp(key_names[key], name) != 0)
+    while (key < TP_ALLOC_KEYS && strcmp(keys[key].name, name) != 0)
         key++;
     return key;
 }
 
 double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key key)
 {
-    const double values[TP_ALLOC_KEYS] = {
-        [TP_ALLOC_PEAK_BYTES] = sums->peak_bytes,
-        [TP_ALLOC_ALLOCATIONS] = sums->allocations,
-        [TP_ALLOC_ALLOCATED_BYTES] = sums->allocated_bytes,
-        [TP_ALLOC_FREED_BYTES] = sums->freed_bytes,
-        [TP_ALLOC_LIVE_BYTES] = sums->live_bytes,
-        [TP_ALLOC_TEMPORARY] = sums->temporary,
-    };
-
-    return values[key];
+    return *(const double *)((const char *)sums + keys[key].offset);
 }
 
 bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums)

@@ -163,12 +163,9 @@ enum tp_alloc_group { TP_ALLOC_BY_RANGE, TP_ALLOC_BY_STACK, TP_ALLOC_BY_THREAD, 
 
 /* What rows are sorted by; the folded form weighs by it. */
 enum tp_alloc_key {
-    TP_ALLOC_PEAK_BYTES,
-    TP_ALLOC_ALLOCATIONS,
-    TP_ALLOC_ALLOCATED_BYTES,
-    TP_ALLOC_FREED_BYTES,
-    TP_ALLOC_LIVE_BYTES,
-    TP_ALLOC_TEMPORARY,
+#define TP_ALLOC_KEY(id, name, value, help) TP_ALLOC_##id,
+#include "model/alloc_keys.def"
+#undef TP_ALLOC_KEY
     TP_ALLOC_KEYS,
 };
 
@@ -186,8 +183,9 @@ struct tp_alloc_report {
     double shortened; /* allocations of whose stack only a part was recorded, or nothing */
 };
 
-/** tp_alloc_key_name, _find - "peak_bytes"; TP_ALLOC_KEYS for no such name */
+/** tp_alloc_key_name, _help, _find - "peak_bytes"; a clause; TP_ALLOC_KEYS for no such name */
 const char *tp_alloc_key_name(enum tp_alloc_key key);
+const char *tp_alloc_key_help(enum tp_alloc_key key);
 enum tp_alloc_key tp_alloc_key_find(const char *name);
 double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key key);
 
