@@ -16,6 +16,7 @@
 #define NOTES_MAX 40
 #define FRAMES_MAX (TP_NAME_LENGTH_LIMIT / sizeof(uint32_t))
 #define PARTS_MAX 8 /* of a stack; the agent makes three */
+#define FRAME_NAMES (TP_NAME_FIRST + TP_NAME_LIMIT)
 
 /* A file's functions; several processes have the same ones. */
 struct file {
@@ -38,10 +39,11 @@ struct reader {
     const struct tptrace_process *process; /* that is being read; NULL: nothing of it yet */
     struct tptrace_names *names;
     struct thread *threads; /* by ordinal */
+    uint32_t *frame_names;  /* of the process, string ids by name; TP_STRING_NONE: not made yet */
     size_t thread_count;
     struct file *files;
     size_t file_count;
-    uint64_t frames, frames_without_name, files_without_symbols;
+    uint64_t files_without_symbols;
     struct tp_diag why; /* of the first such file */
 };
 
@@ -293,8 +295,6 @@ static int name_frame(struct reader *r, uint64_t address, uint32_t *ret_string)
     const char *symbol = symbols ? tptrace_symbols_find(symbols, offset) : NULL;
     struct tp_buffer text = {0};
 
-    r->frames++;
-    r->frames_without_name += !symbol;
     if (symbol) {
         put_symbol(&text, symbol);
     } else if (module) {
@@ -310,7 +310,7 @@ static int name_frame(struct reader *r, uint64_t address, uint32_t *ret_string)
     return error;
 }
 
-static int frame_of(struct reader *r, uint32_t id, uint32_t *ret_string)
+static int make_frame(struct reader *r, uint32_t id, uint32_t *ret_string)
 {
     const struct tp_names *file = tptrace_names_file(r->names);
     struct tp_name name;
@@ -323,6 +323,23 @@ static int frame_of(struct reader *r, uint32_t id, uint32_t *ret_string)
     }
     *ret_string = tptrace_names_plain(r->names, id)->name;
     return 0;
+}
+
+/* A frame is in many stacks. */
+static int frame_of(struct reader *r, uint32_t id, uint32_t *ret_string)
+{
+    if (id >= FRAME_NAMES)
+        return make_frame(r, id, ret_string);
+    if (!r->frame_names)
+        r->frame_names = calloc(FRAME_NAMES, sizeof(*r->frame_names));
+    if (!r->frame_names)
+        return -ENOMEM;
+    *ret_string = r->frame_names[id];
+    if (*ret_string != TP_STRING_NONE)
+        return 0;
+    int error = make_frame(r, id, ret_string);
+    r->frame_names[id] = error ? TP_STRING_NONE : *ret_string;
+    return error;
 }
 
 static bool is_stack(const struct reader *r, uint32_t id, struct tp_name *ret_name)
@@ -359,10 +376,11 @@ static int add_frames(struct reader *r, const struct tp_name *name, struct frame
  * and round. */
 static int resolve(struct reader *r, uint32_t id, uint32_t *ret_stack)
 {
-    struct frames frames = {.count = 0};
+    struct frames frames; /* large, and only its beginning is used */
     struct tp_name name;
     int error = 0;
 
+    frames.count = 0;
     *ret_stack = TP_STACK_NONE;
     if (id == TP_NAME_NONE)
         return 0;
@@ -409,6 +427,8 @@ static int end_process(void *context)
     }
     r->process = NULL;
     r->clock_cursor = 0;
+    free(r->frame_names); /* another process's names have other ids */
+    r->frame_names = NULL;
     if (r->threads)
         memset(r->threads, 0, r->thread_count * sizeof(*r->threads));
     return error;
@@ -461,6 +481,7 @@ int tptrace_memory(const char *path, const struct tp_selection *selection, bool 
         free(r.files[i].build_id);
         tptrace_symbols_close(r.files[i].symbols);
     }
+    free(r.frame_names);
     free(r.files);
     free(r.threads);
     return error;
