@@ -2,9 +2,12 @@
  * Single allocations of whole recordings, the brief records of rings above all. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "input/tptrace.h"
 #include "input/tptrace_recover.h"
@@ -20,6 +23,7 @@ struct profiling {
     bool cut;
 };
 
+static struct tp_progress *shown; /* NULL: no progress is */
 static struct recording rec;
 static struct recording_track track;
 
@@ -68,8 +72,8 @@ static void read_again(struct profiling *p)
     ck_assert_int_eq(tp_strings_init(&p->strings), 0);
     ck_assert_int_eq(tp_stacks_init(&p->stacks), 0);
     tp_alloc_profile_init(&p->profile);
-    ck_assert_int_eq(tptrace_memory(path, &everything, false, &p->profile, &p->strings, &p->stacks,
-                                    &p->notes, &p->recording, &p->cut, &diag),
+    ck_assert_int_eq(tptrace_memory(path, &everything, false, shown, &p->profile, &p->strings,
+                                    &p->stacks, &p->notes, &p->recording, &p->cut, &diag),
                      0);
 }
 
@@ -392,6 +396,41 @@ static void write_view(const struct profiling *p, tp_view_write *write, char *te
     tp_alloc_report_fini(&rows);
 }
 
+/* Reading has taken two seconds already, and each step is shown. */
+START_TEST(a_terminal_sees_how_far_it_is)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    struct tp_progress progress;
+    struct profiling p;
+    char seen[512];
+    size_t used = 0;
+
+    ck_assert_int_eq(grantpt(master) | unlockpt(master), 0);
+    int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+    tp_progress_init(&progress, terminal);
+    progress.start_ns -= 2000000000;
+    begin();
+    alloc(1000, 0x1000, 64);
+    track_flush(&track);
+    shown = &progress;
+    read_profile(&p);
+    shown = NULL;
+    ck_assert_int_eq(write(terminal, "!", 1), 1);
+    while (!used || seen[used - 1] != '!') {
+        ssize_t got = read(master, seen + used, sizeof(seen) - used);
+        ck_assert_int_gt(got, 0);
+        used += (size_t)got;
+    }
+    seen[used - 1] = '\0';
+    int percent = -1;
+    ck_assert_msg(sscanf(seen, "\rtpreport: reading run %d%%", &percent) == 1 && percent > 0, "%s",
+                  seen);
+    close(terminal);
+    close(master);
+    close_profile(&p);
+}
+END_TEST
+
 START_TEST(views_say_how_many_have_no_time)
 {
     struct profiling p;
@@ -426,6 +465,7 @@ int main(void)
                                   a_ring_begins_when_its_block_ended,
                                   whole_records_bear_their_counters,
                                   unknown_kinds_end_a_ring,
+                                  a_terminal_sees_how_far_it_is,
                                   views_say_how_many_have_no_time};
 
     return unit_run("tptrace_memory", recording_setup, recording_teardown, tests,

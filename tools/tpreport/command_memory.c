@@ -40,8 +40,8 @@ static int read_inputs(struct tp_run *run, struct tp_alloc_profile *profile, str
             return tp_diag_at(diag, input->path);
         }
         result = tptrace_memory(input->path, &run->options->selection, !run->options->no_symbols,
-                                profile, &run->strings, &run->stacks, &input->notes,
-                                &input->recording, &cut, diag);
+                                input->progress, profile, &run->strings, &run->stacks,
+                                &input->notes, &input->recording, &cut, diag);
         run->is_partial |= !result && cut;
     }
     tp_progress_end(&run->progress);

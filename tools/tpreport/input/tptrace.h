@@ -99,15 +99,16 @@ void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *s
  * tptrace_memory - the allocations of a recording, added to a profile
  * @want_symbols: name functions, for which the files that the recording names are opened where
  *                they are regular files with the build id that was recorded
+ * @progress: NULL: none is shown
  * @notes, @recording: as in struct tp_input
  * @ret_cut: is anything lost or unreadable?
  *
  * Context: offline; reads all records. Return: 0 or negative with @diag.
  */
 int tptrace_memory(const char *path, const struct tp_selection *selection, bool want_symbols,
-                   struct tp_alloc_profile *profile, struct tp_strings *strings,
-                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
-                   bool *ret_cut, struct tp_diag *diag);
+                   struct tp_progress *progress, struct tp_alloc_profile *profile,
+                   struct tp_strings *strings, struct tp_stacks *stacks, struct tp_buffer *notes,
+                   struct tp_buffer *recording, bool *ret_cut, struct tp_diag *diag);
 
 /* ---- info and check (tptrace_info.c, tptrace_check.c) ---- */
 

@@ -35,6 +35,7 @@ struct reader {
     struct tp_stacks *stacks;
     struct tptrace_run run;
     bool want_symbols;
+    struct tp_progress *progress; /* may be NULL */
     size_t clock_cursor;
     const struct tptrace_process *process; /* that is being read; NULL: nothing of it yet */
     struct tptrace_names *names;
@@ -400,6 +401,8 @@ static int resolve_stacks(struct reader *r)
 
     for (size_t i = profile->process_first; i < profile->count && error >= 0; i++) {
         uint32_t number;
+        tp_progress_step(r->progress, "names of call stacks", i - profile->process_first,
+                         profile->count - profile->process_first);
         error = tp_id_index_put(&known, profile->sites[i].stack, &number);
         if (error == 1) {
             uint32_t *grown = realloc(stacks, (number + (size_t)1) * sizeof(*stacks));
@@ -451,19 +454,24 @@ static void put_notes(const struct reader *r, struct tp_buffer *notes)
 }
 
 int tptrace_memory(const char *path, const struct tp_selection *selection, bool want_symbols,
-                   struct tp_alloc_profile *profile, struct tp_strings *strings,
-                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
-                   bool *ret_cut, struct tp_diag *diag)
+                   struct tp_progress *progress, struct tp_alloc_profile *profile,
+                   struct tp_strings *strings, struct tp_stacks *stacks, struct tp_buffer *notes,
+                   struct tp_buffer *recording, bool *ret_cut, struct tp_diag *diag)
 {
-    struct reader r = {
-        .profile = profile, .strings = strings, .stacks = stacks, .want_symbols = want_symbols};
+    struct reader r = {.profile = profile,
+                       .strings = strings,
+                       .stacks = stacks,
+                       .want_symbols = want_symbols,
+                       .progress = progress};
     const struct tptrace_consumer consumer = {.context = &r,
                                               .range = take_range,
                                               .alloc = take_alloc,
                                               .end_track = end_track,
                                               .end_process = end_process};
-    const struct tptrace_run_options how = {
-        .selection = selection, .in_time = true, .trouble_limit = TROUBLES_KEPT};
+    const struct tptrace_run_options how = {.selection = selection,
+                                            .progress = progress,
+                                            .in_time = true,
+                                            .trouble_limit = TROUBLES_KEPT};
     int error = tptrace_run_open(&r.run, path, selection, diag);
 
     if (!error)

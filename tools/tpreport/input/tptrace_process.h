@@ -106,6 +106,9 @@ int tptrace_process_open(struct tptrace_process *process, const char *dir, size_
                          struct tp_diag *diag);
 void tptrace_process_close(struct tptrace_process *process);
 
+/** tptrace_process_size - bytes of the segments that are in a process's directory, about */
+uint64_t tptrace_process_size(const char *dir);
+
 /** tptrace_trouble - note a trouble; @file may be NULL when the diag has it. Context: any thread.
  */
 void tptrace_trouble(struct tptrace_process *process, struct tp_diag *diag, const char *file);
