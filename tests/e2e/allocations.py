@@ -660,6 +660,40 @@ def unfollowed_children_are_told():
     tap.equal(head["unrecorded"], text, "the head")
 
 
+def leaks_of_one_burst_are_shown():
+    """And not called leaks, since what a program keeps looks the same. When it came is said."""
+    for alloc in ("all", "sample:1"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "burst", "200"], TPAGENT_ALLOC=alloc)
+            report = memory(out)
+            text = subprocess.run(
+                [tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True
+            )
+        rows = {r["stack"][1]: r for r in report["stacks"] if r["stack"][0] == "take"}
+        found = {name: (r["suspect"], r["kept"]) for name, r in rows.items()}
+        wanted = {"set_up": (False, True), "take_for_leak": (False, True), "step": (False, False)}
+        tap.equal(found, wanted, "suspected, kept")
+        assert rows["set_up"]["last_ns"] < rows["take_for_leak"]["first_ns"], rows
+        lines = text.stdout.decode().split("\nNever freed: ")[1].split("\n\n")[0].splitlines()
+        assert "Allocated when" in lines[1] and len(lines) == 4, lines
+        for line, name in zip(lines[2:], ("set_up", "take_for_leak")):
+            times = f"{rows[name]['first_ns'] / 1e9:.3f}-{rows[name]['last_ns'] / 1e9:.3f} s"
+            assert times in line and f"take < {name}" in line and "195.31 KB" in line, line
+
+
+def imports_are_no_leaks():
+    program = "import json, decimal, asyncio\nkept = [bytes(100000) for _ in range(20)]\n"
+    program += "for i in range(5000):\n    str(i)\n"
+    with tap.folder() as out:
+        environment = {"TPAGENT_ALLOC": "all", "PYTHONMALLOC": "malloc"}
+        # os._exit: nothing is freed
+        record(out, [PYTHON, "-c", program + "import os\nos._exit(0)"], **environment)
+        text = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=False)
+    section = text.stdout.decode().split("\nNever freed: ")[1].split("\n\n")[0]
+    assert "<string>(2): <listcomp>" in section or "<string>(2): <module>" in section, section
+    assert "importlib" not in section, section
+
+
 def windows_are_told():
     with tap.folder() as out:
         record(out, [ALLOCS, "before", "300"], TPAGENT_ALLOC="all", TPAGENT_CAPTURE="range:late")
@@ -762,6 +796,8 @@ CHECK.check("units are told", units_are_told)
 CHECK.check("children whose recording begins late are told", children_that_begin_late_are_told)
 CHECK.check("processes without a recording are told", processes_without_a_recording_are_told)
 CHECK.check("programs that are not followed are told", unfollowed_children_are_told)
+CHECK.check("leaks of one burst are shown", leaks_of_one_burst_are_shown)
+CHECK.check("imports are no leaks", imports_are_no_leaks)
 CHECK.check("capture windows are told", windows_are_told)
 CHECK.check("lost records are told", lost_records_are_told)
 CHECK.check("CSV, folded stacks, text, sort keys", other_formats)

@@ -158,6 +158,10 @@ START_TEST(suspects_grow_in_every_quarter)
     ck_assert(!tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 3)));
     ck_assert(tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 4)));
     ck_assert(!tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 5)));
+    for (uint32_t stack = 1; stack <= 5; stack++) /* no burst, goes, a burst, no burst, little */
+        ck_assert_int_eq(tp_alloc_is_kept(row_of(&report, TP_ALLOC_BY_STACK, stack)),
+                         stack == 3 || stack == 5);
+    expect((double)row_of(&report, TP_ALLOC_BY_STACK, 5)->first_ns, 3000, "the first one");
     tp_alloc_report_fini(&report);
     end();
 }

@@ -67,6 +67,37 @@ static NOINLINE void leak(int count)
     }
 }
 
+static NOINLINE void set_up(int count)
+{
+    for (int i = 0; i < count; i++)
+        take(1000);
+}
+
+static NOINLINE void burst(int count)
+{
+    for (int i = 0; i < count; i++)
+        take_for_leak(1000);
+}
+
+/* A step of a loop: what it allocated last is there when it is looked at. */
+static NOINLINE void step(void **last)
+{
+    free(*last);
+    *last = take(1000);
+}
+
+static NOINLINE void with_burst(int count)
+{
+    void *last = NULL;
+
+    set_up(count);
+    for (int i = 0; i < 10 * count; i++) {
+        if (i == 6 * count)
+            burst(count);
+        step(&last);
+    }
+}
+
 static NOINLINE void family(void)
 {
     void *aligned = NULL;
@@ -340,6 +371,8 @@ int main(int argc, char **argv)
         mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
     else if (!strcmp(argv[1], "few"))
         few((size_t)count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    else if (!strcmp(argv[1], "burst"))
+        with_burst(count);
     else if (!strcmp(argv[1], "busy"))
         busy(count);
     else if (!strcmp(argv[1], "resizes"))

@@ -235,6 +235,8 @@ static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event
 {
     double weight = weight_of(e->bytes, e->period), bytes = (double)e->bytes;
 
+    sums->first_ns = sums->allocations > 0 ? sums->first_ns : e->ns;
+    sums->last_ns = e->ns;
     sums->allocations += weight;
     sums->allocated_bytes += weight * bytes;
     if (e->period)
@@ -622,6 +624,10 @@ static void add_sampled(struct tp_alloc_sampled *into, const struct tp_alloc_sam
 
 static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *from)
 {
+    if (into->allocations <= 0) {
+        into->first_ns = from->first_ns;
+        into->last_ns = from->last_ns;
+    }
     into->allocations += from->allocations;
     into->allocated_bytes += from->allocated_bytes;
     into->frees += from->frees;
@@ -632,6 +638,8 @@ static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *fro
     into->temporary += from->temporary;
     add_sampled(&into->sampled, &from->sampled);
     into->quarters |= from->quarters;
+    into->first_ns = from->first_ns < into->first_ns ? from->first_ns : into->first_ns;
+    into->last_ns = from->last_ns > into->last_ns ? from->last_ns : into->last_ns;
 }
 
 /* Blocks that are left, one by one: their sums are exact, where differences of estimates are not.
@@ -749,6 +757,11 @@ struct tp_alloc_interval tp_alloc_bytes_interval(const struct tp_alloc_sums *sum
                                                .most_variance = s->period * s->period};
 
     return tp_alloc_interval95(&estimate);
+}
+
+bool tp_alloc_is_kept(const struct tp_alloc_sums *sums)
+{
+    return sums->live_blocks > 0 && sums->frees <= 0 && !tp_alloc_is_suspect(sums);
 }
 
 static uint32_t key_of(const struct tp_alloc_site *site, enum tp_alloc_group group)

@@ -35,6 +35,7 @@ struct tp_alloc_sums {
     double peak_bytes;               /* live when most was live */
     double temporary;                /* freed by their thread before it allocated anything else */
     struct tp_alloc_sampled sampled; /* how far the first two may be off; 0 where all is recorded */
+    int64_t first_ns, last_ns;       /* of the allocations; since the run's start */
     unsigned quarters; /* bit q: of its blocks that are live at the end some are among quarter q of
                         * the process's allocations since its own first one */
 };
@@ -192,6 +193,10 @@ double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key ke
 /** tp_alloc_is_suspect - is more and more live, to the end: are blocks that are live then among
  * each quarter of the process's allocations since the first one there, and some of them? */
 bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums);
+
+/** tp_alloc_is_kept - is all live at the end that was allocated there, and not ever more? A leak of
+ * one burst is, and so is what a program keeps. */
+bool tp_alloc_is_kept(const struct tp_alloc_sums *sums);
 
 /**
  * tp_alloc_report_init - the rows of all groups

@@ -39,7 +39,10 @@ static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bo
         put_interval(out, "allocations", tp_alloc_count_interval(sums));
         put_interval(out, "allocated_bytes", tp_alloc_bytes_interval(sums));
     }
-    tp_buffer_format(out, ", \"suspect\": %s", tp_alloc_is_suspect(sums) ? "true" : "false");
+    tp_buffer_format(out, ", \"first_ns\": %lld, \"last_ns\": %lld, \"suspect\": %s, \"kept\": %s",
+                     (long long)sums->first_ns, (long long)sums->last_ns,
+                     tp_alloc_is_suspect(sums) ? "true" : "false",
+                     tp_alloc_is_kept(sums) ? "true" : "false");
 }
 
 static void put_key(struct tp_buffer *out, const struct tp_report *report,
@@ -175,6 +178,7 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
         tp_csv_line_format(line, "%.0f", values[i] > 0 ? round(values[i]) : 0);
     tp_csv_line_text(line, tp_alloc_is_suspect(s) ? "1" : "0");
+    tp_csv_line_text(line, tp_alloc_is_kept(s) ? "1" : "0");
     tp_csv_line_end(line);
     tp_buffer_fini(&name);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The allocation profile for people. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -210,6 +211,77 @@ static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
     }
 }
 
+/* ---- what was never freed ---- */
+
+/* Rows at most: less than so much of what is live at the end is not shown. */
+#define KEPT_MOST 100
+
+/* While Python or the loader loads code what stays is what was loaded. */
+static bool is_of_import(const struct tp_report *report, uint32_t stack)
+{
+    const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+
+    for (uint32_t i = 0; i < tp_stacks_count(report->stacks, stack); i++) {
+        const char *frame = tp_strings_get(report->strings, frames[i])->bytes;
+        if (!strncmp(frame, "<frozen importlib", 17) || !strcmp(frame, "dlopen"))
+            return true;
+    }
+    return false;
+}
+
+static int compare_live(const void *a, const void *b)
+{
+    const struct tp_alloc_row *left = *(const struct tp_alloc_row *const *)a;
+    const struct tp_alloc_row *right = *(const struct tp_alloc_row *const *)b;
+    double l = left->sums.live_bytes, r = right->sums.live_bytes;
+
+    return l != r ? (l < r) - (l > r) : (left->key > right->key) - (left->key < right->key);
+}
+
+/* Descending by live bytes. Return: how many, each a hundredth of all or more. */
+static size_t find_kept(const struct tp_report *report, const struct tp_alloc_row **found,
+                        size_t room)
+{
+    const struct tp_alloc_report *memory = report->memory;
+    double least = memory->profile->total.live_bytes / KEPT_MOST;
+    size_t count = 0;
+
+    for (size_t i = 0; i < memory->row_count[TP_ALLOC_BY_STACK] && count < room; i++) {
+        const struct tp_alloc_row *row = &memory->rows[TP_ALLOC_BY_STACK][i];
+        if (tp_alloc_is_kept(&row->sums) && row->sums.live_bytes >= least &&
+            !is_of_import(report, row->key))
+            found[count++] = row;
+    }
+    qsort(found, count, sizeof(struct tp_alloc_row *), compare_live);
+    return count;
+}
+
+static void put_kept(struct tp_buffer *out, const struct tp_report *report,
+                     const struct tp_view_options *options)
+{
+    const struct tp_alloc_row *found[KEPT_MOST];
+    size_t count = find_kept(report, found, KEPT_MOST);
+    size_t shown = shown_rows(options, count);
+
+    if (!count)
+        return;
+    tp_buffer_string(
+        out,
+        "\nNever freed: a leak of one burst, or what the program keeps; from 1 % of what is live "
+        "at the end on, without imports\n"
+        "  Live blocks  Live at end    Allocated when  Stack, innermost first\n");
+    for (size_t i = 0; i < shown; i++) {
+        const struct tp_alloc_sums *sums = &found[i]->sums;
+        put_count_cell(out, sums->live_blocks);
+        put_bytes_cell(out, sums->live_bytes);
+        tp_buffer_format(out, "%8.3f-%.3f s  ", (double)sums->first_ns / 1e9,
+                         (double)sums->last_ns / 1e9);
+        put_stack_line(out, report, found[i]->key, options);
+    }
+    if (shown < count)
+        tp_buffer_format(out, "%zu more\n", count - shown);
+}
+
 /* ---- the curve ---- */
 
 static void put_curve(struct tp_buffer *out, const struct tp_alloc_curve *curve)
@@ -276,6 +348,7 @@ int tp_memory_write_text(const struct tp_report *report, const struct tp_view_op
         put_rows(&out, report, options, TP_ALLOC_BY_STACK);
         put_rows(&out, report, options, TP_ALLOC_BY_THREAD);
         put_suspects(&out, report, options);
+        put_kept(&out, report, options);
         put_curve(&out, &p->curve);
     }
     if (p->ranges.count)
