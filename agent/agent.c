@@ -127,9 +127,10 @@ bool tp_agent_arm(void)
 /* Of a process in which nothing happened but allocations. */
 static void tell_unrecorded(const struct tp_live *live)
 {
-    if (!live->pid && tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE && tp_tls.alloc_calls &&
-        !atomic_load(&tp_agent.filtered) && tp_agent.own_pid == tp_os_pid())
-        tp_recording_tell_unrecorded(tp_tls.alloc_calls, tp_tls.allocated_bytes);
+    if (!live->pid && tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
+        tp_source_wanted(TP_SOURCE_MALLOC) && !atomic_load(&tp_agent.filtered) &&
+        tp_agent.own_pid == tp_os_pid())
+        tp_recording_tell_unrecorded();
 }
 
 void tp_agent_end(const char *reason, uint64_t wait_ns)

@@ -13,7 +13,8 @@ struct tp_tls {
     struct tp_thread *thread; /* control block; NULL before the thread's first event */
     uint64_t alloc_calls, allocated_bytes;
     uint64_t freed_calls, freed_bytes;
-    uint64_t sample_at; /* allocated_bytes at which the next allocation is sampled */
+    uint64_t sample_left;  /* bytes that may be asked for before the next sample */
+    uint64_t sample_drawn; /* the sum of what was drawn */
     uintptr_t stack_low,
         stack_high;     /* memory of this thread's stack that is known to be readable */
     uintptr_t no_stack; /* page of a stack pointer for which that was not to be known */

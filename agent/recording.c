@@ -392,6 +392,19 @@ static uint64_t guess_rate(void)
     return (uint64_t)((double)(now.ticks - tp_agent.first_pair.ticks) * 1e9 / (double)ns);
 }
 
+bool tp_recording_counts(void)
+{
+    return tp_source_wanted(TP_SOURCE_MALLOC) && tp_agent.config.alloc.choice != TP_ALLOC_SAMPLE;
+}
+
+/* Of the calling thread. */
+static void put_counts(struct tp_text *text)
+{
+    tp_text_format(text, ",\"alloc_calls\":%llu,\"allocated_bytes\":%llu",
+                   (unsigned long long)tp_tls.alloc_calls,
+                   (unsigned long long)tp_tls.allocated_bytes);
+}
+
 static void put_start_line(struct tp_live *live, struct tp_text *text)
 {
     char cwd[TP_PATH_MAX];
@@ -415,11 +428,9 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
     put_key_text(text, "clock", tp_clock_name());
     tp_text_format(text, ",\"ticks_per_second\":%llu", (unsigned long long)guess_rate());
     put_key_text(text, "begun", tp_agent.has_started ? "event" : "start");
-    if (tp_source_wanted(TP_SOURCE_MALLOC)) {
+    if (tp_recording_counts()) {
         put_key_text(text, "memory", "malloc");
-        tp_text_format(text, ",\"alloc_calls\":%llu,\"allocated_bytes\":%llu",
-                       (unsigned long long)tp_tls.alloc_calls,
-                       (unsigned long long)tp_tls.allocated_bytes);
+        put_counts(text);
     }
     put_key_text(text, "ring_dir", live->ring_dir);
     if (tp_agent.armed_pid) {
@@ -653,15 +664,16 @@ void tp_recording_tell_filtered(void)
     append_run_line(TP_FILTERED_NAME, &text);
 }
 
-void tp_recording_tell_unrecorded(uint64_t alloc_calls, uint64_t allocated_bytes)
+void tp_recording_tell_unrecorded(void)
 {
     char line[512];
     struct tp_text text;
 
     tp_text_init(&text, line, sizeof(line));
     begin_run_line(&text);
-    tp_text_format(&text, ",\"alloc_calls\":%llu,\"allocated_bytes\":%llu}\n",
-                   (unsigned long long)alloc_calls, (unsigned long long)allocated_bytes);
+    if (tp_recording_counts())
+        put_counts(&text);
+    tp_text_string(&text, "}\n");
     append_run_line(TP_UNRECORDED_NAME, &text);
 }
 

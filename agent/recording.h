@@ -20,6 +20,9 @@ int tp_recording_begin_run(void);
  */
 int tp_recording_open(struct tp_live *live);
 
+/** tp_recording_counts - whether records carry counters of allocations. Context: any. */
+bool tp_recording_counts(void);
+
 /** tp_recording_failed_at - the file or folder that could not be made. Context: arming thread. */
 const char *tp_recording_failed_at(void);
 
@@ -64,13 +67,10 @@ int tp_recording_has_room(void);
  */
 void tp_recording_tell_filtered(void);
 
-/**
- * tp_recording_tell_unrecorded - this process ends and has recorded nothing: a line in the
- * recording's `unrecorded`
- * @alloc_calls, @allocated_bytes: that its last thread has counted
- * Context: as tp_recording_tell_filtered.
- */
-void tp_recording_tell_unrecorded(uint64_t alloc_calls, uint64_t allocated_bytes);
+/** tp_recording_tell_unrecorded - this process ends and has recorded nothing: a line in the
+ * recording's `unrecorded`, with what the calling thread has counted. Context: as
+ * tp_recording_tell_filtered. */
+void tp_recording_tell_unrecorded(void);
 
 /** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
  * 0 or -errno. */

@@ -45,6 +45,9 @@ def memory(out, *options, status=0):
     return json.loads(done.stdout)
 
 
+WHAT_COUNTERS_CALL = {"net_bytes": "live_bytes"}
+
+
 def counter(report, name, what):
     found = [c for c in report["range_counters"] if c["name"] == name]
     tap.equal(len(found), 1, f"counters of {name}")
@@ -67,11 +70,21 @@ def by_stack(report, *frames):
 def of_all_and_of_every_byte_sampled(check):
     """With a sample every byte each allocation is one, and so is known each free."""
 
-    def both():
-        check("all")
-        check("sample:1")
+    def each():
+        for recorded in ("all", "count+sample:1", "sample:1"):
+            check(recorded)
 
-    return both
+    return each
+
+
+def agrees_with_counters(report, recorded, name, **wanted):
+    """The row's and the counters' numbers are these, if there are counters."""
+    for what, number in wanted.items():
+        tap.equal(row(report, name)[WHAT_COUNTERS_CALL.get(what, what)], number, what)
+        if recorded.startswith("sample"):
+            tap.equal(report["range_counters"] + report["thread_counters"], [], "counters")
+        else:
+            tap.equal(counter(report, name, what), number, f"{what}, counters")
 
 
 @of_all_and_of_every_byte_sampled
@@ -80,12 +93,10 @@ def family_counts_once(recorded):
         record(out, [ALLOCS, "family"], TPAGENT_ALLOC=recorded)
         report = memory(out)
         work = row(report, "work")
-        tap.equal(work["allocations"], counter(report, "work", "allocations"), "allocations")
-        tap.equal(work["allocations"], 12, "allocations")
-        tap.equal(work["allocated_bytes"], counter(report, "work", "allocated_bytes"), "bytes")
+        held = {"allocated_bytes": work["allocated_bytes"], "net_bytes": work["live_bytes"]}
+        agrees_with_counters(report, recorded, "work", allocations=12, **held)
         tap.equal(work["frees"], 11, "frees")
         tap.equal(work["live_blocks"], 1, "blocks at the end")
-        tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes at the end")
         tap.equal(report["unseen_frees"], 0, "addresses allocated twice")
         tap.equal(report["resizes"], 2, "resizes of a block that there was")
 
@@ -214,19 +225,18 @@ def one_thread_loses_nothing():
 def bytes_are_those_of_the_allocator():
     """Of all sizes and kinds, whichever way they are recorded."""
     count = 3000
-    for alloc in ("count", "sample:64k", "all"):
+    for alloc in ("count", "count+sample:64k", "all", "sample:1"):
         with tap.folder() as out:
             held = int(record(out, [ALLOCS, "sizes", str(count)], TPAGENT_ALLOC=alloc))
             report = memory(out)
-            wanted = (count + count // 4, held)  # one in four was another one first
-            found = tuple(counter(report, "work", w) for w in ("allocations", "allocated_bytes"))
-            tap.equal(found, wanted, f"{alloc}: allocations and bytes that were counted")
-            if alloc == "all":
-                work = row(report, "work")
-                found = (work["allocations"], work["allocated_bytes"])
-                tap.equal(found, wanted, "allocations and bytes that were recorded")
-                net = counter(report, "work", "net_bytes")
-                tap.equal(work["live_bytes"], net, "bytes at the end")
+            # one in four was another one first
+            wanted = {"allocations": count + count // 4, "allocated_bytes": held}
+            if alloc in ("all", "sample:1"):
+                wanted["net_bytes"] = row(report, "work")["live_bytes"]
+                agrees_with_counters(report, alloc, "work", **wanted)
+            else:
+                found = {w: counter(report, "work", w) for w in wanted}
+                tap.equal(found, wanted, f"{alloc}: allocations and bytes that were counted")
 
 
 def busy_program_gets_a_thread():
@@ -257,10 +267,9 @@ def resizes_in_parts_count_once(recorded):
             tap.equal((done.returncode, done.stderr), (0, b""), "check")
             report = memory(out)
             work = row(report, "work")
-            tap.equal(work["allocations"], count, "allocations")
+            agrees_with_counters(report, recorded, "work", allocations=count)
             tap.equal((work["frees"], work["live_blocks"]), (count, 0), "frees, left")
             tap.equal(report["unknown_frees"], 0, "frees not joined")
-            tap.equal(work["allocations"], counter(report, "work", "allocations"), "counters")
 
 
 def handlers_count_while_the_thread_is_made():
@@ -304,7 +313,13 @@ def thread_is_made_the_second_time():
     """Where the agent's could not be made before the program's first."""
     preload = os.path.join(WORKLOADS, "no_first_thread.so")
     with tap.folder() as out:
-        record(out, [ALLOCS, "handover", "200000"], TPAGENT_ALLOC="all", LD_PRELOAD=preload)
+        record(
+            out,
+            [ALLOCS, "handover", "200000"],
+            TPAGENT_ALLOC="all",
+            TPAGENT_WHEN_FULL="wait",
+            LD_PRELOAD=preload,
+        )
         done = tap.run([tap.TPREPORT, "info", out], tap.clean_environment())
         assert b"whole       yes" in done.stdout, done.stdout.decode()
 
@@ -421,15 +436,16 @@ def child_counts_from_its_own_start():
 
 def temporary_ones_of_samples():
     """Between a sample and its free others were allocated that are no samples."""
-    with tap.folder() as out:
-        record(out, [ALLOCS, "mix", "100000"], TPAGENT_ALLOC="sample:64k")
-        total = memory(out)["total"]
-        assert total["temporary"] < 0.02 * total["allocations"], total
-    with tap.folder() as out:
-        record(out, [ALLOCS, "leak", "20000"], TPAGENT_ALLOC="sample:64k")
-        total = memory(out)["total"]
-        share = total["temporary"] / total["allocations"]
-        assert 0.3 < share < 0.7, total
+    for alloc in ("sample:64k", "count+sample:64k"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "mix", "100000"], TPAGENT_ALLOC=alloc)
+            total = memory(out)["total"]
+            assert total["temporary"] < 0.02 * total["allocations"], (alloc, total)
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "20000"], TPAGENT_ALLOC=alloc)
+            total = memory(out)["total"]
+            share = total["temporary"] / total["allocations"]
+            assert 0.3 < share < 0.7, (alloc, total)
 
 
 def busy_children_are_recorded():
@@ -445,17 +461,33 @@ def busy_children_are_recorded():
             assert abs(leaked - wanted) <= 2, (count, leaked)
 
 
-def samples_agree_with_counters():
+def exact_bytes(count, seed):
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", count, seed], TPAGENT_ALLOC="count")
+        return counter(memory(out), "work", "allocated_bytes")
+
+
+def samples_agree_with_exact_sums():
+    samples_agree("count+sample")
+    samples_agree("sample")
+
+
+def samples_agree(alloc):
     """Sums of samples against the exact ones, over many seeds: as far off as they say, not more."""
     seed = random.randrange(1 << 32)
-    print(f"# seed {seed}")
+    print(f"# {alloc}, seed {seed}")
     period, runs = 64 << 10, 40
     outside, scores = 0, []
     for i in range(runs):
         with tap.folder() as out:
-            record(out, [ALLOCS, "mix", "4000", str(seed + i)], TPAGENT_ALLOC=f"sample:{period}")
+            count, this = "4000", str(seed + i)
+            record(out, [ALLOCS, "mix", count, this], TPAGENT_ALLOC=f"{alloc}:{period}")
             report = memory(out)
-            exact = counter(report, "work", "allocated_bytes")
+            exact = exact_bytes(count, this)
+            if alloc == "sample":
+                tap.equal(report["range_counters"], [], "counters")
+            else:
+                tap.equal(counter(report, "work", "allocated_bytes"), exact, "counters")
             work = row(report, "work")
             tap.equal(report["recorded"], "samples", "recorded")
             tap.equal(report["period_bytes"], period, "period")
@@ -483,7 +515,7 @@ def rows_of_few_samples_know_how_little_they_know():
     for i in range(runs):
         with tap.folder() as out:
             command = [ALLOCS, "few", str(period), str(seed + i)]
-            record(out, command, TPAGENT_ALLOC=f"sample:{period}")
+            record(out, command, TPAGENT_ALLOC=f"count+sample:{period}")
             report, head = memory(out, "--row-limit", "none"), head_of(out)
         found = {r["range"]: r for r in report["ranges"]}
         for counted in report["range_counters"]:
@@ -505,15 +537,38 @@ def rows_of_few_samples_know_how_little_they_know():
 
 
 def every_byte_sampled_is_all():
+    exact = exact_bytes("2000", "7")
+    for alloc in ("count+sample:1", "sample:1"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "mix", "2000", "7"], TPAGENT_ALLOC=alloc)
+            report = memory(out)
+            net = row(report, "work")["live_bytes"]
+            agrees_with_counters(report, alloc, "work", allocated_bytes=exact, net_bytes=net)
+
+
+def nothing_of_allocations_says_so():
     with tap.folder() as out:
-        record(out, [ALLOCS, "mix", "2000", "7"], TPAGENT_ALLOC="sample:1")
+        record(out, [ALLOCS, "leak", "100"], TPAGENT_ALLOC="off")
         report = memory(out)
         tap.equal(
-            row(report, "work")["allocated_bytes"],
-            counter(report, "work", "allocated_bytes"),
-            "bytes",
+            (report["recorded"], report["range_counters"], report["thread_counters"]),
+            ("nothing", [], []),
+            "report",
         )
-        tap.equal(row(report, "work")["live_bytes"], counter(report, "work", "net_bytes"), "net")
+        done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True)
+        tap.equal(
+            done.stdout,
+            b"recorded    no allocations, neither counted nor single ones (TPAGENT_ALLOC)\n",
+            "text",
+        )
+
+
+def averages_of_samples_alone_have_no_memory():
+    for alloc, has_memory in (("sample:64k", False), ("count+sample:64k", True)):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "100"], TPAGENT_ALLOC=alloc)
+            done = subprocess.run([tap.TPREPORT, out], stdout=subprocess.PIPE, check=True)
+            tap.equal(b"CPU Mem" in done.stdout, has_memory, f"{alloc}: memory columns")
 
 
 def counters_alone_say_so():
@@ -610,13 +665,21 @@ def units_are_told():
 
 
 def children_that_begin_late_are_told():
-    for alloc, which in (("all", "1,000th allocation"), ("sample:100", "fourth sample")):
+    for alloc, which in (
+        ("all", "1,000th allocation"),
+        ("count+sample:100", "fourth sample"),
+        ("sample:100", "fourth sample"),
+    ):
         with tap.folder() as out:
             record(out, [ALLOCS, "forked", "3000"], TPAGENT_ALLOC=alloc)
             report, head = memory(out), head_of(out)
         covered = report["coverage"]
         tap.equal((covered["begun_late"], covered["is_from_start"]), (1, False), alloc)
         late = covered["begun_late_allocations"]
+        if alloc == "sample:100":
+            tap.equal((late, "counted" in head), (0, False), "what is not counted")
+            assert head["begun late"].endswith(which), head
+            continue
         assert 1 <= late < 1000 and covered["begun_late_bytes"] >= 1000 * late, covered
         assert head["begun late"].startswith("1 of 2 processes: ") and which in head["begun late"]
         assert f"at least {late} allocation" in head["begun late"], head
@@ -632,7 +695,12 @@ def children_that_begin_late_are_told():
 def processes_without_a_recording_are_told():
     """They counted, and had no event of another kind."""
     child = f"{PYTHON} -c 'x = [bytes(100) for _ in range(5000)]'; {ALLOCS} leak 10; true"
-    for alloc, told in (("all", True), ("sample:64k", True), ("count", False)):
+    for alloc, told in (
+        ("all", True),
+        ("count+sample:64k", True),
+        ("sample:64k", True),
+        ("count", False),
+    ):
         with tap.folder() as out:
             environment = {"TPAGENT_ALLOC": alloc, "PYTHONMALLOC": "malloc"}
             record(out, ["sh", "-c", child], **environment)
@@ -645,8 +713,10 @@ def processes_without_a_recording_are_told():
                 tap.equal(covered["unrecorded_processes"], int(told), f"{alloc}: processes")
                 tap.equal("unrecorded" in head, told, f"{alloc}: the head")
                 if told:
-                    assert covered["unrecorded_allocations"] > 5000, covered
-                    assert covered["unrecorded_bytes"] > 500000, covered
+                    is_counted = alloc != "sample:64k"
+                    tap.equal(covered["unrecorded_allocations"] > 5000, is_counted, "counted")
+                    tap.equal(covered["unrecorded_bytes"] > 500000, is_counted, "bytes")
+                    tap.equal("with at least" in head["unrecorded"], is_counted, "the head")
                     assert "python3" in head["unrecorded"], head
                     assert "TPAGENT_PROGRAMS" in head["unrecorded"], head
 
@@ -783,10 +853,12 @@ CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own
 CHECK.check("a forked child's counters are its own", child_counts_from_its_own_start)
 CHECK.check("temporary allocations among samples", temporary_ones_of_samples)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
-CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)
+CHECK.check("sums of samples agree with exact ones", samples_agree_with_exact_sums)
 CHECK.check("rows of few samples", rows_of_few_samples_know_how_little_they_know)
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
+CHECK.check("a recording without any says so", nothing_of_allocations_says_so)
+CHECK.check("averages beside samples alone", averages_of_samples_alone_have_no_memory)
 CHECK.check("a selection that leaves nothing says so", selections_that_leave_nothing_say_so)
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)

@@ -111,6 +111,7 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         return tp_alloc_profile_freed(r->profile, &event, number);
     }
     uint64_t flags = record[6] >> TP_ALLOC_FLAGS_SHIFT;
+    uint64_t slack = record[6] & ((UINT64_C(1) << TP_ALLOC_FLAGS_SHIFT) - 1);
     int error = thread_of(r, source, &thread);
     if (error)
         return error;
@@ -119,6 +120,8 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         .address = record[4],
         .bytes = record[5],
         .period = record[7],
+        .drawn_bytes =
+            flags & TP_ALLOC_BY_ASKED ? record[5] - slack + TP_ALLOC_DRAWN_MORE : record[5],
         .ns = ns - r->run.start_ns,
         .ticks = ticks,
         .range = is_in_range ? range->name->name : TP_STRING_NONE,
@@ -131,6 +134,13 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         .is_selected = !source->is_muted && tptrace_in_windows(source->options, ns),
     };
     return tp_alloc_profile_allocated(r->profile, &event, number);
+}
+
+static bool is_counted(const struct tptrace_source *source)
+{
+    const char *memory = source->process->meta.memory;
+
+    return memory && *memory;
 }
 
 static int take_range(void *context, const struct tptrace_source *source,
@@ -147,7 +157,7 @@ static int take_range(void *context, const struct tptrace_source *source,
     };
 
     meet(r, source);
-    return tp_alloc_count(&r->profile->ranges, &counters);
+    return is_counted(source) ? tp_alloc_count(&r->profile->ranges, &counters) : 0;
 }
 
 /* Whether each of its allocations was to be recorded. */
@@ -171,6 +181,8 @@ static int end_track(void *context, const struct tptrace_source *source,
     struct thread *thread;
 
     meet(r, source);
+    if (!is_counted(source))
+        return 0;
     int error = thread_of(r, source, &thread);
     if (error)
         return error;

@@ -162,12 +162,12 @@ static int find_site(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
 
 /* ---- events ---- */
 
-/* Of how many allocations a recorded one tells. */
-static double weight_of(uint64_t bytes, uint64_t period)
+/* Of how many allocations a recorded one tells; the same number wherever it counts. */
+static float weight_of(const struct tp_alloc_event *e)
 {
-    double n = bytes ? (double)bytes : 1;
+    double n = e->drawn_bytes ? (double)e->drawn_bytes : 1;
 
-    return period ? 1 / -expm1(-n / (double)period) : 1;
+    return e->period ? (float)(1 / -expm1(-n / (double)e->period)) : 1;
 }
 
 /* Before what is live at a place changes: it may not have changed since the peak. */
@@ -202,7 +202,7 @@ static void leave(struct tp_alloc_profile *p, const struct tp_live_block *block,
     if (block->owner == NOWHERE)
         return;
     struct tp_alloc_site *site = &p->sites[block->owner];
-    double weight = sign * weight_of(block->bytes, site->period);
+    double weight = sign * (double)block->weight;
     double bytes = weight * (double)block->bytes;
 
     change_live(p, site, -bytes);
@@ -214,8 +214,7 @@ static void leave(struct tp_alloc_profile *p, const struct tp_live_block *block,
 static void count_temporary(struct tp_alloc_profile *p, const struct tp_live_block *block, int sign)
 {
     if (block->owner != NOWHERE)
-        p->sites[block->owner].sums.temporary +=
-            sign * weight_of(block->bytes, p->sites[block->owner].period);
+        p->sites[block->owner].sums.temporary += sign * (double)block->weight;
 }
 
 /* Its probability is 1 / @weight. */
@@ -227,13 +226,13 @@ static void count_sample(struct tp_alloc_sampled *s, double weight, double bytes
     s->bytes_variance += bytes * bytes * weight * (weight - 1);
     s->bytes_grain += bytes * bytes * (weight - 1);
     s->most = fmax(s->most, weight - 1);
-    s->period = fmax(s->period, period);
+    s->most_bytes = fmax(s->most_bytes, fmax(period, bytes * (weight - 1)));
 }
 
-static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
+static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event *e, double weight,
                          struct tp_alloc_sums *sums)
 {
-    double weight = weight_of(e->bytes, e->period), bytes = (double)e->bytes;
+    double bytes = (double)e->bytes;
 
     sums->first_ns = sums->allocations > 0 ? sums->first_ns : e->ns;
     sums->last_ns = e->ns;
@@ -453,7 +452,7 @@ static void enter(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
 {
     if (block->owner == NOWHERE)
         return;
-    change_live(p, &p->sites[block->owner], weight_of(e->bytes, e->period) * (double)e->bytes);
+    change_live(p, &p->sites[block->owner], (double)block->weight * (double)e->bytes);
     see_peak(p, e->ns);
     draw(&p->process_curve, e->ns, p->live_bytes);
 }
@@ -506,6 +505,7 @@ int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc
                                   .bytes = e->bytes,
                                   .ns = p->process_records++,
                                   .owner = NOWHERE,
+                                  .weight = weight_of(e),
                                   .is_used = true};
     uint32_t overlap;
     int error = meet_thread(p, e, thread_number);
@@ -517,7 +517,7 @@ int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc
     p->threads_known[thread_number].last = e->address;
     p->threads_known[thread_number].last_calls = e->calls;
     if (e->is_selected)
-        count_record(p, e, &p->sites[block.owner].sums);
+        count_record(p, e, (double)block.weight, &p->sites[block.owner].sums);
     if (e->is_unwatched)
         return 0;
     int is_uncertain = find_overlap(p, e, &overlap);
@@ -619,7 +619,7 @@ static void add_sampled(struct tp_alloc_sampled *into, const struct tp_alloc_sam
     into->bytes_variance += from->bytes_variance;
     into->bytes_grain += from->bytes_grain;
     into->most = fmax(into->most, from->most);
-    into->period = fmax(into->period, from->period);
+    into->most_bytes = fmax(into->most_bytes, from->most_bytes);
 }
 
 static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *from)
@@ -651,7 +651,7 @@ static void count_live(struct tp_alloc_profile *p)
         if (!block->is_used || block->owner == NOWHERE)
             continue;
         struct tp_alloc_site *site = &p->sites[block->owner];
-        double weight = weight_of(block->bytes, site->period);
+        double weight = (double)block->weight;
         unsigned quarter = (unsigned)(4 * (block->ns - site->first) /
                                       (p->process_records - site->first)); /* numbers, no times */
         site->sums.live_blocks += weight;
@@ -745,7 +745,6 @@ struct tp_alloc_interval tp_alloc_count_interval(const struct tp_alloc_sums *sum
     return tp_alloc_interval95(&estimate);
 }
 
-/* Of bytes a sample stands for a period beyond itself, at most: a small block for one. */
 struct tp_alloc_interval tp_alloc_bytes_interval(const struct tp_alloc_sums *sums)
 {
     const struct tp_alloc_sampled *s = &sums->sampled;
@@ -753,8 +752,8 @@ struct tp_alloc_interval tp_alloc_bytes_interval(const struct tp_alloc_sums *sum
                                                .value = sums->allocated_bytes,
                                                .variance = s->bytes_variance,
                                                .grain = s->bytes_grain,
-                                               .most = s->period,
-                                               .most_variance = s->period * s->period};
+                                               .most = s->most_bytes,
+                                               .most_variance = s->most_bytes * s->most_bytes};
 
     return tp_alloc_interval95(&estimate);
 }

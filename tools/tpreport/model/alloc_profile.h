@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The allocation profile: single allocations and frees in the order of time, summed by where they
- * came from. Samples are weighed: an allocation of n bytes is recorded with the probability
- * p = 1 - exp(-n / period), so it stands for 1 / p allocations and n / p bytes. Memory grows with
+ * came from. Samples are weighed: one drawn by n bytes is recorded with the probability
+ * p = 1 - exp(-n / period), so it stands for 1 / p allocations and its bytes / p. Memory grows with
  * places and with blocks that are live at a time, not with the number of allocations. */
 #ifndef TP_MODEL_ALLOC_PROFILE_H
 #define TP_MODEL_ALLOC_PROFILE_H
@@ -23,8 +23,8 @@ struct tp_alloc_sampled {
     double unseen, unseen_bytes; /* what samples stand for beyond themselves */
     double allocations_variance, bytes_variance;
     double bytes_grain;
-    double most; /* allocations that one of the samples stands for, but for itself */
-    double period;
+    double most;       /* allocations that one of the samples stands for, but for itself */
+    double most_bytes; /* bytes that a sample may stand for so: of a small block a period */
 };
 
 /* What is told of a place, or of a group of places. Numbers of samples are estimates. */
@@ -80,8 +80,9 @@ struct tp_alloc_curve {
 /* Of a free only its address and its time. */
 struct tp_alloc_event {
     uint64_t address, bytes, period;
-    int64_t ns;     /* since the run's start */
-    uint64_t ticks; /* the same, by which order is told */
+    uint64_t drawn_bytes; /* by which it was drawn among samples */
+    int64_t ns;           /* since the run's start */
+    uint64_t ticks;       /* the same, by which order is told */
     uint32_t range, stack, thread;
     uint32_t calls;  /* allocations that its thread had made then, modulo 2^32 */
     bool is_untimed; /* it was later, but before the thread's next time */

@@ -96,7 +96,7 @@ static void put_head(struct tp_buffer *out, const struct tp_report *report,
                      "\"recorded\": \"%s\", "
                      "\"records\": %llu, \"untimed\": %llu, \"period_bytes\": %llu, "
                      "\"processes\": %u,\n",
-                     !p->records         ? "counters"
+                     !p->records         ? p->threads.count ? "counters" : "nothing"
                      : p->largest_period ? "samples"
                                          : "all",
                      (unsigned long long)p->records, (unsigned long long)p->untimed,

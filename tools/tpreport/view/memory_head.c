@@ -17,11 +17,15 @@ static void put_label(struct tp_buffer *out, const char *label)
 
 /* ---- what was recorded ---- */
 
-static void put_nothing_recorded(struct tp_buffer *out, const struct tp_alloc_coverage *c)
+static void put_nothing_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p)
 {
-    if (c->is_wanted)
-        tp_buffer_string(out, "no single allocation, though TPAGENT_ALLOC asked for them; counters "
-                              "of ranges and threads\n");
+    bool is_counted = p->threads.count != 0;
+
+    if (p->coverage.is_wanted)
+        tp_buffer_format(out, "no single allocation, though TPAGENT_ALLOC asked for them%s\n",
+                         is_counted ? "; counters of ranges and threads" : "");
+    else if (!is_counted)
+        tp_buffer_string(out, "no allocations, neither counted nor single ones (TPAGENT_ALLOC)\n");
     else
         tp_buffer_string(out,
                          "counters of ranges and threads; no single allocations, so no stacks, "
@@ -63,7 +67,7 @@ static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p
 {
     put_label(out, "recorded");
     if (!p->records)
-        put_nothing_recorded(out, &p->coverage);
+        put_nothing_recorded(out, p);
     else if (p->largest_period)
         put_samples(out, p);
     else
@@ -112,11 +116,14 @@ static void put_late(struct tp_buffer *out, const struct tp_alloc_profile *p)
     tp_buffer_count(out, p->processes,
                     "process{|es}: from {its|their} first range or CUDA call on, "
                     "or a forked child's ");
-    tp_buffer_format(out, "%s; at least ",
-                     p->largest_period ? "fourth sample" : "1,000th allocation");
-    tp_buffer_count(out, c->late_calls, "allocation{|s} of ");
-    put_bytes(out, (double)c->late_bytes);
-    tp_buffer_string(out, " came before\n");
+    tp_buffer_string(out, p->largest_period ? "fourth sample" : "1,000th allocation");
+    if (c->late_calls) {
+        tp_buffer_string(out, "; at least ");
+        tp_buffer_count(out, c->late_calls, "allocation{|s} of ");
+        put_bytes(out, (double)c->late_bytes);
+        tp_buffer_string(out, " came before");
+    }
+    tp_buffer_char(out, '\n');
 }
 
 static void put_unrecorded(struct tp_buffer *out, const struct tp_report *report,
@@ -129,9 +136,12 @@ static void put_unrecorded(struct tp_buffer *out, const struct tp_report *report
     if (!c->unrecorded)
         return;
     put_label(out, "unrecorded");
-    tp_buffer_count(out, c->unrecorded, "other process{|es} with at least ");
-    tp_buffer_count(out, c->unrecorded_calls, "allocation{|s} of ");
-    put_bytes(out, (double)c->unrecorded_bytes);
+    tp_buffer_count(out, c->unrecorded, "other process{|es}");
+    if (c->unrecorded_calls) {
+        tp_buffer_string(out, " with at least ");
+        tp_buffer_count(out, c->unrecorded_calls, "allocation{|s} of ");
+        put_bytes(out, (double)c->unrecorded_bytes);
+    }
     if (c->unrecorded_program != TP_STRING_NONE) {
         tp_buffer_string(out, ": ");
         tp_format_display(out, tp_strings_get(report->strings, c->unrecorded_program));
@@ -157,7 +167,7 @@ static void put_coverage(struct tp_buffer *out, const struct tp_report *report,
     }
     if (c->is_wanted)
         put_unrecorded(out, report, c);
-    if (p->largest_period && !c->is_selected) {
+    if (p->largest_period && c->counted && !c->is_selected) {
         put_label(out, "counted");
         tp_buffer_count(out, c->counted, "allocation{|s} of ");
         put_bytes(out, (double)c->counted_bytes);
@@ -264,6 +274,8 @@ void tp_memory_put_head(struct tp_buffer *out, const struct tp_report *report)
         put_total(out, p);
         put_doubts(out, report->memory);
     }
+    if (!p->records && !p->threads.count)
+        return;
     put_label(out, "units");
     tp_buffer_string(out, "1 KB is 1,024 B, as in PyTorch's tables; blocks count with their usable "
                           "size, what malloc gave\n");

@@ -354,8 +354,9 @@ int tp_memory_write_text(const struct tp_report *report, const struct tp_view_op
     if (p->ranges.count)
         put_counters(&out, report, options, "Exact counters of ranges, inner ones included",
                      &p->ranges, true);
-    put_counters(&out, report, options, "Exact counters of threads, up to their last records",
-                 &p->threads, false);
+    if (p->threads.count)
+        put_counters(&out, report, options, "Exact counters of threads, up to their last records",
+                     &p->threads, false);
     tp_output_buffer(output, &out);
     tp_buffer_fini(&out);
     return 0;
