@@ -21,6 +21,7 @@ enum tptrace_state {
     TPTRACE_ENDED,   /* there is an end line */
     TPTRACE_DIED,    /* none, and the process is gone */
     TPTRACE_RUNNING, /* none, and it runs on this machine */
+    TPTRACE_WENT_ON, /* none: it has become another program (exec) */
 };
 
 struct tptrace_segment {
@@ -108,6 +109,15 @@ void tptrace_process_close(struct tptrace_process *process);
 
 /** tptrace_process_size - bytes of the segments that are in a process's directory, about */
 uint64_t tptrace_process_size(const char *dir);
+
+/** tptrace_track_named - a ring with @slot and what follows says its thread's name; terminated */
+void tptrace_track_named(struct tptrace_track *track, const char name[16], uint64_t slot);
+
+/** tptrace_is_gone - whether it has left rings, and nobody writes them any more */
+static inline bool tptrace_is_gone(const struct tptrace_process *process)
+{
+    return process->state == TPTRACE_DIED || process->state == TPTRACE_WENT_ON;
+}
 
 /** tptrace_trouble - note a trouble; @file may be NULL when the diag has it. Context: any thread.
  */

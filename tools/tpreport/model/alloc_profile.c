@@ -34,6 +34,7 @@ void tp_alloc_profile_fini(struct tp_alloc_profile *profile)
     tp_live_memory_fini(&profile->live);
     counter_table_fini(&profile->ranges);
     counter_table_fini(&profile->threads);
+    tp_frames_fini(&profile->frames);
     *profile = (struct tp_alloc_profile){0};
 }
 
@@ -814,20 +815,29 @@ int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_p
     return 0;
 }
 
+#define CUT_TEXTS 3
+
+static bool is_one_of(uint32_t id, const uint32_t ids[CUT_TEXTS])
+{
+    return id == ids[0] || id == ids[1] || id == ids[2];
+}
+
 void tp_alloc_report_count_shortened(struct tp_alloc_report *report,
                                      const struct tp_strings *strings,
                                      const struct tp_stacks *stacks)
 {
-    static const char *const texts[] = {TP_STACK_CUT, TP_NAME_TOO_MANY_TEXT, TP_NAME_NO_ROOM_TEXT};
-    uint32_t ids[sizeof(texts) / sizeof(texts[0])];
+    static const char *const texts[CUT_TEXTS] = {TP_STACK_CUT, TP_NAME_TOO_MANY_TEXT,
+                                                 TP_NAME_NO_ROOM_TEXT};
+    uint32_t ids[CUT_TEXTS];
 
-    for (unsigned t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+    for (unsigned t = 0; t < CUT_TEXTS; t++)
         ids[t] = tp_strings_find(strings, texts[t], strlen(texts[t]));
     for (size_t i = 0; i < report->row_count[TP_ALLOC_BY_STACK]; i++) {
         const struct tp_alloc_row *row = &report->rows[TP_ALLOC_BY_STACK][i];
         const uint32_t *frames = tp_stacks_frames(stacks, row->key);
         uint32_t count = tp_stacks_count(stacks, row->key), f = 0;
-        while (f < count && frames[f] != ids[0] && frames[f] != ids[1] && frames[f] != ids[2])
+        while (f < count &&
+               !is_one_of(tp_frames_get(&report->profile->frames, frames[f]).function, ids))
             f++;
         report->shortened += f < count ? row->sums.allocations : 0;
     }
