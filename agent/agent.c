@@ -125,12 +125,25 @@ bool tp_agent_arm(void)
     return !error;
 }
 
+/* Of a process in which nothing happened but allocations. */
+static void tell_unrecorded(const struct tp_live *live)
+{
+    if (!live->pid && tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
+        tp_source_wanted(TP_SOURCE_MALLOC) && !atomic_load(&tp_agent.filtered) &&
+        tp_agent.own_pid == tp_os_pid())
+        tp_recording_tell_unrecorded();
+}
+
 void tp_agent_end(const char *reason, uint64_t wait_ns)
 {
     struct tp_live *live = tp_agent.live;
 
-    if (!live || atomic_load(&live->state) >= TP_ENDED || !tp_agent_here())
+    if (!live || atomic_load(&live->state) >= TP_ENDED)
         return;
+    if (!tp_agent_here()) {
+        tell_unrecorded(live);
+        return;
+    }
     tp_sources_stop();
     if (atomic_load(&live->state) <
         TP_ARMED) { /* nothing happened: start and end are the recording */
@@ -318,6 +331,7 @@ EXPORT void __attribute__((noreturn)) _Exit(int status)
 static void after_fork_in_child(void)
 {
     tp_tls.thread = NULL;
+    tp_agent.own_pid = tp_os_pid();
     tp_capture_fork_child();
     tp_sources_fork_child();
 }
@@ -477,6 +491,7 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
         }
         return stay_off(kept);
     }
+    tp_agent.own_pid = tp_os_pid();
     read_machine();
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
@@ -505,6 +520,7 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
             tp_agent_arm(); /* not inside of the first allocation */
         }
     }
+    tp_agent.has_started = true;
     errno = kept;
 }
 

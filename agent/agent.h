@@ -123,6 +123,8 @@ struct tp_agent {
     char host[65];
     char program[256];     /* of /proc/self/exe */
     bool root;             /* the process that the user started */
+    bool has_started;      /* the constructor is over */
+    uint32_t own_pid;      /* of this process; another one's in the memory of a vfork child */
     _Atomic bool filtered; /* it has installed a seccomp filter, or the process that forked it */
     struct tp_clock_pair first_pair; /* in the constructor: the far end of the first rate */
     uint8_t last_uuid[16]; /* of the instance that this process was forked from; zero none */

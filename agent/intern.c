@@ -14,41 +14,28 @@
 #include "record.h"
 #include "recording.h"
 #include "scope.h"
-#include "stack.h"
 
 #define TABLE_MASK (TP_NAME_TABLE - 1u)
 #define PROBES_MAX 4096u
 
-/*
- * Sixteenths of all room that names of a kind may use. Call stacks may be as many as allocations:
- * they leave room to the names of ranges, and long ones to those that are shortened.
- */
-static uint64_t share_of(enum tp_name_kind kind, size_t size)
+/* Call stacks may be as many as allocations: they, and what they are made of, leave room to the
+ * names of ranges. */
+static unsigned share_of(enum tp_name_kind kind)
 {
-    switch (kind) {
-    case TP_NAME_STACK:
-        return size > TP_STACK_SHORT * sizeof(uint32_t)   ? 13
-               : size > TP_STACK_LEAST * sizeof(uint32_t) ? 14
-                                                          : 15;
-    case TP_NAME_ADDRESS:
-    case TP_NAME_CODE:
-        return 15;
-    default:
-        return 16;
-    }
+    return kind == TP_NAME_ADDRESS || kind == TP_NAME_CODE ? TP_NAMES_OF_STACKS : TP_NAMES_ALL;
 }
 
 static bool is_within(const struct tp_live *live, uint64_t share)
 {
     return atomic_load_explicit(&live->names.next_id, memory_order_relaxed) <
-               TP_NAME_FIRST + TP_NAME_LIMIT / 16 * share &&
-           (share == 16 || atomic_load_explicit(&live->names.used, memory_order_relaxed) <
-                               TP_NAMES_FILE_LIMIT / 16 * share);
+               TP_NAME_FIRST + TP_NAME_LIMIT / TP_NAMES_ALL * share &&
+           (share == TP_NAMES_ALL || atomic_load_explicit(&live->names.used, memory_order_relaxed) <
+                                         TP_NAMES_FILE_LIMIT / TP_NAMES_ALL * share);
 }
 
-bool tp_names_are_scarce(void)
+bool tp_names_are_within(unsigned share)
 {
-    return tp_agent.live && !is_within(tp_agent.live, 10);
+    return !tp_agent.live || is_within(tp_agent.live, share);
 }
 
 /* 8 bytes behind every name are readable, too: texts are compared in words. */
@@ -66,13 +53,13 @@ static uint64_t claim_room(struct tp_live *live, uint64_t bytes)
 
 /* The new record's offset, or 0 with *ret_id saying why there is none. */
 static uint64_t make_record(struct tp_live *live, enum tp_name_kind kind, const void *bytes,
-                            size_t size, unsigned flags, uint32_t *ret_id)
+                            size_t size, unsigned flags, unsigned share, uint32_t *ret_id)
 {
     uint64_t need = (sizeof(struct tp_name_record) + size + 7) & ~UINT64_C(7);
     uint64_t at;
 
     *ret_id = TP_NAME_TOO_MANY;
-    if (!is_within(live, share_of(kind, size)))
+    if (!is_within(live, share))
         return 0;
     while (!(at = claim_room(live, need)))
         if (tp_recording_extend_names(live, need) < 0) {
@@ -102,20 +89,10 @@ static bool same(const struct tp_name_record *record, enum tp_name_kind kind, co
     return record->kind == kind && record->length == size && !memcmp(record + 1, bytes, size);
 }
 
-static uint32_t refuse(struct tp_live *live, uint32_t id, size_t size)
-{
-    struct tp_thread *t = tp_tls.thread;
-
-    tp_loss_raise(live, TP_LOSS_NO_NAME,
-                  1 + atomic_fetch_add_explicit(&live->names.refused, 1, memory_order_relaxed));
-    if (t)
-        t->lost_name_bytes += size;
-    return id;
-}
-
-/* @make: where there is none yet; else *ret_id is TP_NAME_NONE. */
+/* @share: of all room, within which one is made where there is none yet; 0: none is made, and
+ * *ret_id is TP_NAME_NONE. Else it says why there is none. */
 static const struct tp_name_record *find_record(enum tp_name_kind kind, const void *bytes,
-                                                size_t size, bool make, uint32_t *ret_id)
+                                                size_t size, unsigned share, uint32_t *ret_id)
 {
     struct tp_live *live = tp_agent.live;
     unsigned flags = 0;
@@ -134,12 +111,10 @@ static const struct tp_name_record *find_record(enum tp_name_kind kind, const vo
         _Atomic uint64_t *entry = &live->names.table[i & TABLE_MASK];
         uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
         if (!seen) {
-            if (!make)
+            if (!share)
                 return NULL;
-            if (!made && !(made = make_record(live, kind, bytes, size, flags, ret_id))) {
-                refuse(live, *ret_id, size);
+            if (!made && !(made = make_record(live, kind, bytes, size, flags, share, ret_id)))
                 return NULL;
-            }
             if (atomic_compare_exchange_strong_explicit(entry, &seen, high | made / 8,
                                                         memory_order_acq_rel, memory_order_acquire))
                 return (const struct tp_name_record *)(live->names.map + made);
@@ -153,15 +128,30 @@ static const struct tp_name_record *find_record(enum tp_name_kind kind, const vo
             return record;
         }
     }
-    if (make)
-        *ret_id = refuse(live, TP_NAME_TOO_MANY, size);
+    if (share)
+        *ret_id = TP_NAME_TOO_MANY;
     return NULL;
+}
+
+void tp_intern_count_refused(size_t size)
+{
+    struct tp_live *live = tp_agent.live;
+    struct tp_thread *t = tp_tls.thread;
+
+    tp_loss_raise(live, TP_LOSS_NO_NAME,
+                  1 + atomic_fetch_add_explicit(&live->names.refused, 1, memory_order_relaxed));
+    if (t)
+        t->lost_name_bytes += size;
 }
 
 const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
                                               size_t size, uint32_t *ret_id)
 {
-    return find_record(kind, bytes, size, true, ret_id);
+    const struct tp_name_record *record = find_record(kind, bytes, size, share_of(kind), ret_id);
+
+    if (tp_unlikely(!record && *ret_id != TP_NAME_NONE))
+        tp_intern_count_refused(size);
+    return record;
 }
 
 uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
@@ -170,26 +160,18 @@ uint32_t tp_intern(enum tp_name_kind kind, const void *bytes, size_t size)
 
     if (tp_unlikely(!tp_names_ready()))
         return TP_NAME_NONE;
-    find_record(kind, bytes, size, true, &id);
+    tp_intern_record(kind, bytes, size, &id);
     return id;
 }
 
-uint32_t tp_intern_seen(enum tp_name_kind kind, const void *bytes, size_t size)
+uint32_t tp_intern_within(unsigned share, enum tp_name_kind kind, const void *bytes, size_t size)
 {
     uint32_t id;
 
     if (tp_unlikely(!tp_names_ready()))
         return TP_NAME_NONE;
-    find_record(kind, bytes, size, false, &id);
+    find_record(kind, bytes, size, share, &id);
     return id;
-}
-
-uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size)
-{
-    uint32_t id = tp_intern_seen(kind, bytes, size);
-
-    return id != TP_NAME_NONE || !tp_names_ready() ? id
-                                                   : refuse(tp_agent.live, TP_NAME_TOO_MANY, size);
 }
 
 /*

@@ -13,15 +13,25 @@
 const struct tp_name_record *tp_intern_record(enum tp_name_kind kind, const void *bytes,
                                               size_t size, uint32_t *ret_id);
 
-/** tp_intern_seen - the id of a name that was made before; TP_NAME_NONE where it was not */
-uint32_t tp_intern_seen(enum tp_name_kind kind, const void *bytes, size_t size);
+/* Shares of all room for names, in 64ths. */
+#define TP_NAMES_ALL 64u
+#define TP_NAMES_OF_STACKS 62u /* the rest is for the names of ranges */
 
-/** tp_intern_found - as tp_intern, of a name that was made before; any other one is refused, and
- * counted as one that found no room */
-uint32_t tp_intern_found(enum tp_name_kind kind, const void *bytes, size_t size);
+/**
+ * tp_intern_within - the id of a name, made where not more than @share of all room is used
+ * @share: 0: none is made
+ * Nothing is counted as refused. Return: as tp_intern; TP_NAME_NONE where there is no such name and
+ * @share is 0.
+ */
+uint32_t tp_intern_within(unsigned share, enum tp_name_kind kind, const void *bytes, size_t size);
 
-/** tp_names_are_scarce - whether most of the room for names is used. Context: hook. */
-bool tp_names_are_scarce(void);
+/** tp_intern_count_refused - a name of @size bytes has found no room. Context: hook, behind
+ * tp_intern_within. */
+void tp_intern_count_refused(size_t size);
+
+/** tp_names_are_within - whether not more than @share of all room for names is used. Context: hook.
+ */
+bool tp_names_are_within(unsigned share);
 
 struct tp_scope;
 

@@ -326,6 +326,13 @@ static inline uint64_t fold(const struct layout *layout, uintptr_t code, int32_t
            (word_at(name + LENGTH_FIELD) << 32 ^ word_at(file + LENGTH_FIELD));
 }
 
+uint64_t tp_python_frame_key(const struct tp_python_frame *frame)
+{
+    const struct layout *layout = atomic_load_explicit(&python.layout, memory_order_relaxed);
+
+    return layout ? fold(layout, frame->code, frame->at) : 0;
+}
+
 static void disbelieve(void)
 {
     if (atomic_load(&python.believed))

@@ -56,6 +56,9 @@ void tp_python_frames_unloaded(void);
 /** tp_python_frames_fork_child - no thread of the parent's asks here. Context: fork child. */
 void tp_python_frames_fork_child(void);
 
+/** tp_python_frame_key - what tells a frame from any other */
+uint64_t tp_python_frame_key(const struct tp_python_frame *frame);
+
 /** tp_python_runs_at - whether @address is in the interpreter's loop, which runs such frames */
 bool tp_python_runs_at(uintptr_t address);
 

@@ -463,6 +463,14 @@ bool tp_recording_counts(void)
     return tp_source_wanted(TP_SOURCE_MALLOC) && tp_agent.config.alloc.choice != TP_ALLOC_SAMPLE;
 }
 
+/* Of the calling thread. */
+static void put_counts(struct tp_text *text)
+{
+    tp_text_format(text, ",\"alloc_calls\":%llu,\"allocated_bytes\":%llu",
+                   (unsigned long long)tp_tls.alloc_calls,
+                   (unsigned long long)tp_tls.allocated_bytes);
+}
+
 #define START_FIELD 20 /* in /proc/self/stat, behind the name */
 
 /* When the kernel says that the process began, in its own unit: the same behind execve. */
@@ -505,8 +513,11 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
     put_key_text(text, "cwd", cwd);
     put_key_text(text, "clock", tp_clock_name());
     tp_text_format(text, ",\"ticks_per_second\":%llu", (unsigned long long)guess_rate());
-    if (tp_recording_counts())
+    put_key_text(text, "begun", tp_agent.has_started ? "event" : "start");
+    if (tp_recording_counts()) {
         put_key_text(text, "memory", "malloc");
+        put_counts(text);
+    }
     put_key_text(text, "ring_dir", live->ring_dir);
     if (tp_agent.armed_pid) {
         tp_text_string(text, ",\"parent\":\"");
@@ -734,27 +745,54 @@ int tp_recording_open(struct tp_live *live)
     return error;
 }
 
-void tp_recording_tell_filtered(void)
+/* Where a process that has no folder can say something: @name is of a file of the recording. */
+static void append_run_line(const char *name, const struct tp_text *line)
 {
-    char path[TP_PATH_MAX + 16], line[512];
+    char path[TP_PATH_MAX + 16];
     struct tp_os_stat stat;
     struct tp_text text;
 
     tp_text_init(&text, path, sizeof(path));
-    tp_text_format(&text, "%s/" TP_FILTERED_NAME, tp_agent.run_dir);
+    tp_text_format(&text, "%s/%s", tp_agent.run_dir, name);
     int fd =
         tp_os_own_directory(tp_agent.run_dir)
             ? -1
             : tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, FILE_MODE);
     if (fd < 0)
         return;
-    tp_text_init(&text, line, sizeof(line));
-    tp_text_format(&text, "{\"pid\":%u", tp_os_pid());
-    put_key_text(&text, "program", facts.program);
-    tp_text_string(&text, "}\n");
-    if (!text.cut && !tp_os_stat(fd, &stat) && stat.size < TP_FILTERED_MAX)
-        tp_os_write(fd, line, text.used);
+    if (!line->cut && !tp_os_stat(fd, &stat) && stat.size < TP_RUN_LINES_MAX)
+        tp_os_write(fd, line->data, line->used);
     tp_os_close(fd);
+}
+
+static void begin_run_line(struct tp_text *text)
+{
+    tp_text_format(text, "{\"pid\":%u", tp_os_pid());
+    put_key_text(text, "program", facts.program);
+}
+
+void tp_recording_tell_filtered(void)
+{
+    char line[512];
+    struct tp_text text;
+
+    tp_text_init(&text, line, sizeof(line));
+    begin_run_line(&text);
+    tp_text_string(&text, "}\n");
+    append_run_line(TP_FILTERED_NAME, &text);
+}
+
+void tp_recording_tell_unrecorded(void)
+{
+    char line[512];
+    struct tp_text text;
+
+    tp_text_init(&text, line, sizeof(line));
+    begin_run_line(&text);
+    if (tp_recording_counts())
+        put_counts(&text);
+    tp_text_string(&text, "}\n");
+    append_run_line(TP_UNRECORDED_NAME, &text);
 }
 
 static void put_names_path(const struct tp_live *live, char path[TP_PATH_MAX + 16])

@@ -67,6 +67,11 @@ int tp_recording_has_room(void);
  */
 void tp_recording_tell_filtered(void);
 
+/** tp_recording_tell_unrecorded - this process ends and has recorded nothing: a line in the
+ * recording's `unrecorded`, with what the calling thread has counted. Context: as
+ * tp_recording_tell_filtered. */
+void tp_recording_tell_unrecorded(void);
+
 /** tp_recording_open_names - names.tpn, its first step, its table. Context: arming thread. Return:
  * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "agent.h"
 #include "base/os.h"
@@ -15,6 +16,7 @@
 
 #define CACHE_LINES 1024u
 #define PYTHON_LINES 256u
+#define FRAME_LINES 1024u
 #define ADDRESS_LINES 1024u
 #define INNER_FRAMES 8u
 #define MET_SHIFT 46
@@ -131,15 +133,18 @@ struct stack {
 struct tp_thread_stacks {
     _Atomic uint64_t lines[CACHE_LINES];
     _Atomic uint64_t python[PYTHON_LINES];     /* those of Python's frames alone */
+    _Atomic uint64_t frames[FRAME_LINES];      /* names of single ones of these */
     _Atomic uint64_t addresses[ADDRESS_LINES]; /* names of addresses */
     struct tp_last_walk last;
 };
 
 #define ADDRESS_SHIFT 54
 #define LINE_SHIFT 54
+#define FRAME_SHIFT 54
 #define PYTHON_LINE_SHIFT 56
 
 _Static_assert(ADDRESS_LINES == 1u << (64 - ADDRESS_SHIFT), "lines by the key's highest bits");
+_Static_assert(FRAME_LINES == 1u << (64 - FRAME_SHIFT), "lines by the key's highest bits");
 _Static_assert(CACHE_LINES == 1u << (64 - LINE_SHIFT), "lines by the hash's highest bits");
 _Static_assert(PYTHON_LINES == 1u << (64 - PYTHON_LINE_SHIFT), "lines by the hash's highest bits");
 
@@ -160,24 +165,54 @@ static inline void keep_id(_Atomic uint64_t *line, uint64_t hash, uint32_t id)
 /* Between the last native frame that is known and the interpreter. */
 #define GAP "(native functions left out)"
 
-/* Behind what is told of a stack for which there is no room. */
-#define CUT "(no room for more frames)"
+/*
+ * What is told of a stack where there is little room for names, and of how much of all room they
+ * may use for that: stacks that are met for the first time less than those that are met again, so
+ * that these, which are few and have most of the allocations, are whole to the end.
+ */
+static const struct level {
+    uint8_t native, python; /* frames, innermost ones */
+    uint8_t first, again;   /* shares of all room */
+} levels[] = {
+    {4, 2, 40, 58},
+    {1, 1, 44, 60},
+    {1, 0, 48, TP_NAMES_OF_STACKS},
+};
+#define LEVELS (sizeof(levels) / sizeof(levels[0]))
+#define SHORT_FRAMES 8 /* of both, and what is left out of each */
+#define WHOLE_FIRST 24u
+#define WHOLE_AGAIN 56u
 
-/* tp_intern, or what makes no names. */
-typedef uint32_t intern_fn(enum tp_name_kind kind, const void *bytes, size_t size);
+/* From so many bytes on an allocation's stack counts as met again. */
+#define LARGE (UINT64_C(16) << 10)
 
-static uint32_t intern_stack(intern_fn *intern, const uint32_t *ids, unsigned count)
+static uint32_t intern_stack(unsigned share, const uint32_t *ids, unsigned count)
 {
-    return intern(TP_NAME_STACK, ids, count * sizeof(*ids));
+    return tp_intern_within(share, TP_NAME_STACK, ids, count * sizeof(*ids));
 }
 
-static uint32_t cut_here(void)
+static uint32_t intern_text(const char *text)
 {
-    return tp_intern(TP_NAME_TEXT, CUT, sizeof(CUT) - 1);
+    return tp_intern_text(TP_NAME_TEXT, text);
 }
 
-/* Of Python's frames alone: many stacks have the same ones, and to tell them takes long. */
-static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *stacks)
+/* The name of a frame of Python: to tell it takes long. */
+static uint32_t frame_id(const struct tp_python_frame *frame, struct tp_thread_stacks *stacks)
+{
+    uint64_t key = tp_python_frame_key(frame) * UINT64_C(0x9e3779b97f4a7c15);
+    _Atomic uint64_t *line = stacks ? &stacks->frames[key >> FRAME_SHIFT] : NULL;
+    uint32_t id;
+
+    if (is_kept(line, key, &id))
+        return id;
+    id = tp_python_frame_id(frame);
+    keep_id(line, key, id);
+    return id;
+}
+
+/* Of Python's frames alone: many stacks have the same ones. */
+static uint32_t python_id(unsigned share, const struct stack *stack,
+                          struct tp_thread_stacks *stacks)
 {
     uint64_t hash = stack->python_hash * UINT64_C(0x9e3779b97f4a7c15);
     _Atomic uint64_t *line = stacks ? &stacks->python[hash >> PYTHON_LINE_SHIFT] : NULL;
@@ -186,32 +221,33 @@ static uint32_t python_id(const struct stack *stack, struct tp_thread_stacks *st
     if (is_kept(line, hash, &id))
         return id;
     for (unsigned i = 0; i < stack->python_count; i++) {
-        ids[i] = tp_python_frame_id(&stack->python[i]);
+        ids[i] = frame_id(&stack->python[i], stacks);
         if (ids[i] < TP_NAME_FIRST)
             return ids[i];
     }
-    id = intern_stack(tp_intern, ids, stack->python_count);
-    if (id == TP_NAME_TOO_MANY && stack->python_count > TP_STACK_LEAST) {
-        ids[TP_STACK_LEAST - 1] = cut_here();
-        id = intern_stack(tp_intern, ids, TP_STACK_LEAST);
-    }
+    id = intern_stack(share, ids, stack->python_count);
     keep_id(line, hash, id);
     return id;
 }
 
-/* How many of the addresses @at are behind a call, from the first one on. */
-static unsigned count_behind_calls(const struct stack *stack, const uint8_t *at, unsigned count)
+/* The bytes before an address that nobody knows as code, which may not be there. */
+static bool read_before(uintptr_t address, uint64_t *ret)
 {
-    uintptr_t before[TP_STACK_FRAMES_MAX];
-    uint64_t code[TP_STACK_FRAMES_MAX];
-    unsigned good = 0;
+    uintptr_t from = address - sizeof(*ret);
 
-    for (unsigned i = 0; i < count; i++)
-        before[i] = stack->native[at[i]] - sizeof(*code);
-    unsigned got = tp_os_read_memory(code, before, count);
-    while (good < got && tp_stack_is_after_call(code[good]))
-        good++;
-    return good;
+    return tp_os_read_memory(ret, &from, 1) == 1;
+}
+
+static bool is_behind_call(uintptr_t address)
+{
+    uint64_t code;
+    const void *before = tp_unwind_before(address, sizeof(code));
+
+    if (before)
+        __builtin_memcpy(&code, before, sizeof(code));
+    else if (!read_before(address, &code))
+        return false;
+    return tp_stack_is_after_call(code);
 }
 
 /* The name of an address, if it has one. An address's key tells it apart from all others. */
@@ -224,7 +260,7 @@ static uint32_t known_address(struct tp_thread_stacks *stacks, uint64_t address)
     key <<= 64 - ADDRESS_SHIFT; /* the line says the rest */
     if (is_kept(line, key, &id))
         return id;
-    id = tp_intern_seen(TP_NAME_ADDRESS, &address, sizeof(address));
+    id = tp_intern_within(0, TP_NAME_ADDRESS, &address, sizeof(address));
     keep_id(line, key, id);
     return id;
 }
@@ -235,68 +271,83 @@ static uint32_t known_address(struct tp_thread_stacks *stacks, uint64_t address)
  */
 static unsigned cut(struct stack *stack, struct tp_thread_stacks *stacks)
 {
-    uint8_t unknown[TP_STACK_FRAMES_MAX];
-    unsigned count = 0;
-
     for (unsigned i = 0; i < stack->native_count; i++) {
         stack->ids[i] = known_address(stacks, stack->native[i]);
-        if (i && stack->ids[i] == TP_NAME_NONE)
-            unknown[count++] = (uint8_t)i;
+        if (i && stack->ids[i] == TP_NAME_NONE && !is_behind_call(stack->native[i]))
+            return i;
     }
-    unsigned good = count ? count_behind_calls(stack, unknown, count) : 0;
-    return good < count ? unknown[good] : stack->native_count;
+    return stack->native_count;
 }
 
 /* The name of a native frame. */
-static uint32_t address_id(intern_fn *intern, const struct stack *stack, unsigned i)
+static uint32_t address_id(unsigned share, const struct stack *stack, unsigned i)
 {
     uint64_t address = stack->native[i];
 
-    return stack->ids[i] != TP_NAME_NONE ? stack->ids[i]
-                                         : intern(TP_NAME_ADDRESS, &address, sizeof(address));
+    return stack->ids[i] != TP_NAME_NONE
+               ? stack->ids[i]
+               : tp_intern_within(share, TP_NAME_ADDRESS, &address, sizeof(address));
 }
 
-/* Return: id of the name; one that says why there is none. */
-static uint32_t whole_id(intern_fn *intern, const struct stack *stack, unsigned native,
-                         uint32_t python)
+static unsigned put_native(unsigned share, const struct stack *stack, unsigned count, uint32_t *ids)
+{
+    for (unsigned i = 0; i < count; i++) {
+        ids[i] = address_id(share, stack, i);
+        if (ids[i] < TP_NAME_FIRST)
+            return i + 1; /* which says why there is no more */
+    }
+    return count;
+}
+
+/* @share: 0: a name that there is, or none. Return: its id; one that says why there is none. */
+static uint32_t whole_id(unsigned share, const struct stack *stack, unsigned native,
+                         struct tp_thread_stacks *stacks)
 {
     uint32_t ids[TP_STACK_FRAMES_MAX + 2];
-    unsigned n;
+    unsigned n = put_native(share, stack, native, ids);
 
-    for (n = 0; n < native; n++) {
-        ids[n] = address_id(intern, stack, n);
-        if (ids[n] < TP_NAME_FIRST)
-            return ids[n];
+    if (n && ids[n - 1] < TP_NAME_FIRST)
+        return ids[n - 1];
+    if (stack->python_count) {
+        if (!stack->is_gapless || native < stack->native_count)
+            ids[n++] = intern_text(GAP);
+        ids[n++] = python_id(share, stack, stacks);
+        if (ids[n - 1] < TP_NAME_FIRST)
+            return ids[n - 1];
     }
-    if (python && (!stack->is_gapless || native < stack->native_count))
-        ids[n++] = tp_intern(TP_NAME_TEXT, GAP, sizeof(GAP) - 1);
-    if (python)
-        ids[n++] = python;
     if (n > INNER_FRAMES + 1) { /* stacks that differ inside have the rest in common */
-        uint32_t outer = intern_stack(intern, ids + INNER_FRAMES, n - INNER_FRAMES);
+        uint32_t outer = intern_stack(share, ids + INNER_FRAMES, n - INNER_FRAMES);
         if (outer < TP_NAME_FIRST)
             return outer;
         ids[INNER_FRAMES] = outer;
         n = INNER_FRAMES + 1;
     }
-    return intern_stack(intern, ids, n);
+    return intern_stack(share, ids, n);
 }
 
-/* The innermost native frames, and Python's, which many stacks have in common. */
-static uint32_t shortened_id(const struct stack *stack, unsigned native, uint32_t python)
+/* The innermost frames of each kind. */
+static uint32_t shortened_id(const struct level *level, unsigned share, const struct stack *stack,
+                             unsigned native, struct tp_thread_stacks *stacks)
 {
-    uint32_t ids[TP_STACK_SHORT];
-    unsigned n;
+    uint32_t ids[SHORT_FRAMES];
+    unsigned told = native < level->native ? native : level->native;
+    unsigned python = stack->python_count < level->python ? stack->python_count : level->python;
+    unsigned n = put_native(share, stack, told, ids);
 
-    for (n = 0; n < native; n++) {
-        ids[n] = address_id(tp_intern, stack, n);
-        if (ids[n] < TP_NAME_FIRST)
-            return ids[n];
+    if (n && ids[n - 1] < TP_NAME_FIRST)
+        return ids[n - 1];
+    if (told < native)
+        ids[n++] = intern_text(TP_STACK_CUT);
+    else if (stack->python_count && (!stack->is_gapless || native < stack->native_count))
+        ids[n++] = intern_text(GAP);
+    for (unsigned i = 0; i < python; i++) {
+        ids[n] = frame_id(&stack->python[i], stacks);
+        if (ids[n++] < TP_NAME_FIRST)
+            return ids[n - 1];
     }
-    ids[n++] = cut_here();
-    if (python)
-        ids[n++] = python;
-    return intern_stack(tp_intern, ids, n);
+    if (python < stack->python_count && (python || told == native))
+        ids[n++] = intern_text(TP_STACK_CUT);
+    return intern_stack(share, ids, n);
 }
 
 static bool is_met_again(uint64_t hash)
@@ -308,19 +359,27 @@ static bool is_met_again(uint64_t hash)
 }
 
 /* @ret_is_final: whether it will be the same the next time. */
-static __attribute__((noinline)) uint32_t
-make_id(struct stack *stack, uint64_t hash, struct tp_thread_stacks *stacks, bool *ret_is_final)
+static __attribute__((noinline)) uint32_t make_id(struct stack *stack, uint64_t hash,
+                                                  uint64_t weight, struct tp_thread_stacks *stacks,
+                                                  bool *ret_is_final)
 {
-    bool is_wanted = !tp_names_are_scarce() || is_met_again(hash);
+    bool is_roomy = tp_names_are_within(WHOLE_FIRST);
+    bool is_again = !is_roomy && (is_met_again(hash) || weight >= LARGE);
     unsigned native = cut(stack, stacks);
-    uint32_t python = stack->python_count ? python_id(stack, stacks) : TP_NAME_NONE;
-    tp_python_frames_meet(stack->native, native);
-    uint32_t id = whole_id(is_wanted ? tp_intern : tp_intern_found, stack, native, python);
 
-    *ret_is_final = is_wanted || id >= TP_NAME_FIRST;
-    for (unsigned most = TP_STACK_SHORT - 2; id == TP_NAME_TOO_MANY && most; most /= 4)
-        id = shortened_id(stack, native < most ? native : most, python);
-    return id;
+    tp_python_frames_meet(stack->native, native);
+    uint32_t id = whole_id(is_roomy   ? WHOLE_FIRST
+                           : is_again ? WHOLE_AGAIN
+                                      : 0,
+                           stack, native, stacks);
+    *ret_is_final = is_roomy || is_again || id >= TP_NAME_FIRST;
+    if (id >= TP_NAME_FIRST)
+        return id;
+    tp_intern_count_refused(0);
+    for (unsigned i = 0; id < TP_NAME_FIRST && i < LEVELS; i++)
+        id = shortened_id(&levels[i], is_again ? levels[i].again : levels[i].first, stack, native,
+                          stacks);
+    return id < TP_NAME_FIRST ? intern_text(TP_STACK_CUT) : id;
 }
 
 static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
@@ -333,7 +392,7 @@ static struct tp_thread_stacks *stacks_of(struct tp_thread *t)
     return t->stacks;
 }
 
-uint32_t tp_stack_id(const void *frame, unsigned depth)
+uint32_t tp_stack_id(const void *frame, unsigned depth, uint64_t weight)
 {
     struct tp_thread_stacks *stacks = stacks_of(tp_tls.thread);
     uintptr_t here = (uintptr_t)frame;
@@ -361,7 +420,7 @@ uint32_t tp_stack_id(const void *frame, unsigned depth)
     }
     stack.native_count = w.count;
     stack.is_gapless = w.at_loop;
-    id = make_id(&stack, hash, stacks, &is_final);
+    id = make_id(&stack, hash, weight, stacks, &is_final);
     if (is_final)
         keep_id(line, hash, id);
     return id;

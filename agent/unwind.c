@@ -15,6 +15,7 @@ _Atomic uint64_t *tp_unwind_table;
 #define STACK_REGISTER 7u
 #define RETURN_ADDRESS 16u
 #define RETURN_BELOW (-8) /* where every function has it */
+#define PAGE ((uintptr_t)4096)
 
 /* --- bytes */
 
@@ -441,6 +442,17 @@ static bool find_entry(uintptr_t pc, struct entry *entry)
     return at && read_entry(at, entry) && pc - entry->start < entry->size;
 }
 
+/* What lies before the function is known to be there on the same page only. */
+const void *tp_unwind_before(uintptr_t pc, unsigned size)
+{
+    uintptr_t from = pc - size;
+    struct entry entry = {0};
+
+    if (!find_entry(pc - 1, &entry) || (from < entry.start && from / PAGE != entry.start / PAGE))
+        return NULL;
+    return (const void *)from;
+}
+
 struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
 {
     static const struct tp_unwind_rule chain = {.base = TP_UNWIND_CHAIN},
@@ -479,6 +491,13 @@ void tp_unwind_start(void)
 }
 
 #else
+
+const void *tp_unwind_before(uintptr_t pc, unsigned size)
+{
+    (void)pc;
+    (void)size;
+    return NULL;
+}
 
 struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
 {

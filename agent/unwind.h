@@ -77,6 +77,14 @@ bool tp_unwind_is_signal_return(uintptr_t pc);
  * Return: the rule as it stands there. Context: hook. */
 uint32_t tp_unwind_learn(uintptr_t pc);
 
+/**
+ * tp_unwind_before - the @size bytes before an instruction that is behind a call, where the loader
+ * knows them as code
+ * @size: at most 8
+ * Return: where they lie, or NULL. Context: as tp_unwind_find.
+ */
+const void *tp_unwind_before(uintptr_t pc, unsigned size);
+
 /* A rule in 30 bits: base 3, frame 2, offset 15, frame_below 10. */
 #define TP_UNWIND_RULE_BITS 30u
 

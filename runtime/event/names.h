@@ -31,14 +31,20 @@ enum tp_name_kind {
 
 /* Ids that need no record. */
 #define TP_NAME_NONE 0u
-#define TP_NAME_NO_ROOM 1u  /* "(no room for name)" */
-#define TP_NAME_TOO_MANY 2u /* "(too many names)" */
+#define TP_NAME_NO_ROOM 1u
+#define TP_NAME_NO_ROOM_TEXT "(no room for name)"
+#define TP_NAME_TOO_MANY 2u
+#define TP_NAME_TOO_MANY_TEXT "(too many names)"
 #define TP_NAME_FIRST 16u
 
 #define TP_NAME_LIMIT (1u << 20)
 #define TP_NAMES_FILE_LIMIT (64u << 20)
 #define TP_NAME_LENGTH_LIMIT (64u << 10) /* longer ones are cut there, flag TP_NAME_CUT */
 #define TP_NAME_CUT 1u
+
+/* A frame of a stack that stands for those for which there was no room: it is all there is of the
+ * stack, the last one, or the one before Python's. */
+#define TP_STACK_CUT "(no room for more frames)"
 
 struct tp_name_record {
     uint32_t id;

@@ -23,7 +23,10 @@
 /* Of a recording: a line for each process that installed a filter of system calls before its first
  * event. */
 #define TP_FILTERED_NAME "filtered"
-#define TP_FILTERED_MAX (64u << 10)
+/* A line for each process that ended without a recording where allocations are recorded one by one.
+ */
+#define TP_UNRECORDED_NAME "unrecorded"
+#define TP_RUN_LINES_MAX (64u << 10) /* bytes of each of the two */
 
 struct tp_file_header {
     uint16_t major, minor;

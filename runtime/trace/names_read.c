@@ -244,8 +244,8 @@ void tp_names_close(struct tp_names *names)
 
 static bool get_fixed(uint32_t id, struct tp_name *ret_name)
 {
-    const char *text = id == TP_NAME_NO_ROOM    ? "(no room for name)"
-                       : id == TP_NAME_TOO_MANY ? "(too many names)"
+    const char *text = id == TP_NAME_NO_ROOM    ? TP_NAME_NO_ROOM_TEXT
+                       : id == TP_NAME_TOO_MANY ? TP_NAME_TOO_MANY_TEXT
                                                 : NULL;
 
     if (!text)

@@ -16,7 +16,8 @@ import time
 
 import tap
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../decoder"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../decoder"))
 import tptrace  # noqa: E402
 
 WORKLOADS = os.environ["WORKLOADS"]
@@ -340,6 +341,35 @@ def more_stacks_than_there_is_room_for():
     tap.equal([s["allocations"] for s in whole[:2]], [2, 1], "allocations of what is met again")
 
 
+def heavy_stacks_are_whole_where_there_is_no_room():
+    """More stacks of Python than there are names: those that are met once are shortened."""
+    width = 100
+    cut = "(no room for more frames)"
+    script = os.path.join(HERE, "../workloads/many_stacks.py")
+    with tap.folder() as out:
+        command = [PYTHON, script, str(width)]
+        record(out, command, TPAGENT_ALLOC="all", PYTHONMALLOC="malloc")
+        report = memory(out, "--row-limit", "none", status=3)
+        done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=False)
+    found = {800: 0, 1 << 20: 0}
+    shortened, whole = 0, 0
+    for row in report["stacks"]:
+        shortened += row["allocations"] if cut in row["stack"] else 0
+        whole += "three.py" in " ".join(row["stack"]) and cut not in row["stack"]
+        if any(f.endswith(": after_start") for f in row["stack"]):
+            size = row["allocated_bytes"] // row["allocations"]
+            tap.equal(cut in row["stack"], False, f"shortened of {size} bytes: {row['stack']}")
+            for wanted in found:
+                found[wanted] += row["allocations"] if 1 <= size / wanted < 1.1 else 0
+        assert "names)" not in " ".join(row["stack"]), row
+    tap.equal(found, {800: 20000, 1 << 20: 3}, "whole stacks, by size")
+    print(f"# {width ** 3} stacks, {whole} of them whole; {shortened} allocations shortened")
+    assert whole > 100000 and shortened > 500000, (whole, shortened)
+    tap.equal(report["shortened"], shortened, "what the report says")
+    line = f"stacks      {shortened} allocations have only the innermost part of their stacks"
+    assert line.encode() in done.stdout, done.stdout[:2000]
+
+
 @of_all_and_of_every_byte_sampled
 def frees_of_other_threads_are_joined(recorded):
     with tap.folder() as out:
@@ -463,8 +493,9 @@ def samples_agree(alloc):
             tap.equal(report["recorded"], "samples", "recorded")
             tap.equal(report["period_bytes"], period, "period")
             off = work["allocated_bytes"] - exact
-            outside += abs(off) > work["allocated_bytes_error95"]
-            scores.append(off / (work["allocated_bytes_error95"] / 1.96))
+            low, high = work["allocated_bytes_low95"], work["allocated_bytes_high95"]
+            outside += not low <= exact <= high
+            scores.append(off / ((high - low) / 2 / 1.96))
     mean = sum(scores) / runs
     spread = math.sqrt(sum(s * s for s in scores) / runs)
     print(
@@ -474,6 +505,36 @@ def samples_agree(alloc):
     assert outside <= 10, outside
     assert abs(mean) < 4.4 / math.sqrt(runs), mean
     assert spread < 1.6, spread
+
+
+def rows_of_few_samples_know_how_little_they_know():
+    """Rows of 1, 2, 5 and 10 samples on average, of blocks of all sizes, over many seeds."""
+    seed = random.randrange(1 << 32)
+    print(f"# seed {seed}")
+    period, runs = 64 << 10, 10
+    inside, rows = collections.Counter(), collections.Counter()
+    for i in range(runs):
+        with tap.folder() as out:
+            command = [ALLOCS, "few", str(period), str(seed + i)]
+            record(out, command, TPAGENT_ALLOC=f"count+sample:{period}")
+            report, head = memory(out, "--row-limit", "none"), head_of(out)
+        found = {r["range"]: r for r in report["ranges"]}
+        for counted in report["range_counters"]:
+            samples, _, number = counted["name"].partition(" ")
+            if not number:
+                continue
+            # what has no row: the limit that the head tells
+            least = {"allocated_bytes_low95": 0, "allocated_bytes_high95": 2.996 * period}
+            one = found.get(counted["name"], least)
+            low, high = one["allocated_bytes_low95"], one["allocated_bytes_high95"]
+            rows[samples] += 1
+            inside[samples] += low <= counted["allocated_bytes"] <= high
+    for samples in ("1", "2", "5", "10"):
+        print(f"# {samples}: {inside[samples]} of {rows[samples]} inside")
+        tap.equal(rows[samples], 20 * runs, "rows")
+        # less than once in 10,000 by chance, were it 95 %
+        assert inside[samples] >= 178, (samples, inside)
+    assert head["no row"].startswith("whatever has none below allocated less than 191.7"), head
 
 
 def every_byte_sampled_is_all():
@@ -574,6 +635,164 @@ def signals_do_no_harm():
         tap.equal((done.returncode, done.stdout), (plain.returncode, plain.stdout), "the program")
 
 
+def head_of(out):
+    """What stands above the tables, as {label: text}."""
+    text = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=False)
+    lines = text.stdout.decode().split("\n\n")[0].splitlines()
+    return {line[:12].rstrip(): line[12:] for line in lines}
+
+
+def whole_recordings_say_so():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "300"], TPAGENT_ALLOC="all")
+        report, head = memory(out), head_of(out)
+    covered = report["coverage"]
+    tap.equal(covered["is_from_start"], True, "from the start")
+    tap.equal(covered["counted"], report["records"] + covered["before"], "what is counted")
+    count = report["records"]
+    text = f"{count} allocations, every one from the agent's start on"
+    tap.equal(head["recorded"], text, "the head")
+    before = f"{covered['before']} allocations that were counted before the agent's start"
+    tap.equal(head["not in here"], before, "what came before")
+    assert not {"begun late", "unrecorded"} & set(head), head
+
+
+def units_are_told():
+    for alloc in ("all", "sample:100", "count"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "300"], TPAGENT_ALLOC=alloc)
+            text = head_of(out)["units"]
+        assert text.startswith("1 KB is 1,024 B") and "usable size" in text, text
+
+
+def children_that_begin_late_are_told():
+    for alloc, which in (
+        ("all", "1,000th allocation"),
+        ("count+sample:100", "fourth sample"),
+        ("sample:100", "fourth sample"),
+    ):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "forked", "3000"], TPAGENT_ALLOC=alloc)
+            report, head = memory(out), head_of(out)
+        covered = report["coverage"]
+        tap.equal((covered["begun_late"], covered["is_from_start"]), (1, False), alloc)
+        late = covered["begun_late_allocations"]
+        if alloc == "sample:100":
+            tap.equal((late, "counted" in head), (0, False), "what is not counted")
+            assert head["begun late"].endswith(which), head
+            continue
+        assert 1 <= late < 1000 and covered["begun_late_bytes"] >= 1000 * late, covered
+        assert head["begun late"].startswith("1 of 2 processes: ") and which in head["begun late"]
+        assert f"at least {late} allocation" in head["begun late"], head
+        assert "agent's start on" not in head["recorded"], head
+        if alloc == "all":
+            tap.equal(covered["counted"], report["records"] + covered["before"], "counted")
+            assert covered["before"] > late, covered
+        else:
+            tap.equal(head["counted"].split()[0], str(covered["counted"]), "exact counters")
+            assert covered["counted"] > 12000 - 40, covered
+
+
+def processes_without_a_recording_are_told():
+    """They counted, and had no event of another kind."""
+    child = f"{PYTHON} -c 'x = [bytes(100) for _ in range(5000)]'; {ALLOCS} leak 10; true"
+    for alloc, told in (
+        ("all", True),
+        ("count+sample:64k", True),
+        ("sample:64k", True),
+        ("count", False),
+    ):
+        with tap.folder() as out:
+            environment = {"TPAGENT_ALLOC": alloc, "PYTHONMALLOC": "malloc"}
+            record(out, ["sh", "-c", child], **environment)
+            (recording,) = (d for d in os.listdir(out) if d.startswith("tpagent-"))
+            packed = os.path.join(out, "packed.tar.zst")
+            pack = [tap.TPREPORT, "pack", "-o", packed, os.path.join(out, recording)]
+            tap.equal(tap.run(pack, tap.clean_environment()).returncode, 0, "pack")
+            for place in (os.path.join(out, recording), packed):
+                covered, head = memory(place)["coverage"], head_of(place)
+                tap.equal(covered["unrecorded_processes"], int(told), f"{alloc}: processes")
+                tap.equal("unrecorded" in head, told, f"{alloc}: the head")
+                if told:
+                    is_counted = alloc != "sample:64k"
+                    tap.equal(covered["unrecorded_allocations"] > 5000, is_counted, "counted")
+                    tap.equal(covered["unrecorded_bytes"] > 500000, is_counted, "bytes")
+                    tap.equal("with at least" in head["unrecorded"], is_counted, "the head")
+                    assert "python3" in head["unrecorded"], head
+                    assert "TPAGENT_PROGRAMS" in head["unrecorded"], head
+
+
+def unfollowed_children_are_told():
+    with tap.folder() as out:
+        command = ["sh", "-c", f"{ALLOCS} leak 10; true"]
+        record(out, command, TPAGENT_ALLOC="all", TPAGENT_FOLLOW="0")
+        head = head_of(out)
+    text = "the programs that were started from here (TPAGENT_FOLLOW=0)"
+    tap.equal(head["unrecorded"], text, "the head")
+
+
+def leaks_of_one_burst_are_shown():
+    """And not called leaks, since what a program keeps looks the same. When it came is said."""
+    for alloc in ("all", "sample:1"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "burst", "200"], TPAGENT_ALLOC=alloc)
+            report = memory(out)
+            text = subprocess.run(
+                [tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True
+            )
+        rows = {r["stack"][1]: r for r in report["stacks"] if r["stack"][0] == "take"}
+        found = {name: (r["suspect"], r["kept"]) for name, r in rows.items()}
+        wanted = {"set_up": (False, True), "take_for_leak": (False, True), "step": (False, False)}
+        tap.equal(found, wanted, "suspected, kept")
+        assert rows["set_up"]["last_ns"] < rows["take_for_leak"]["first_ns"], rows
+        lines = text.stdout.decode().split("\nNever freed: ")[1].split("\n\n")[0].splitlines()
+        assert "Allocated when" in lines[1] and len(lines) == 4, lines
+        for line, name in zip(lines[2:], ("set_up", "take_for_leak")):
+            times = f"{rows[name]['first_ns'] / 1e9:.3f}-{rows[name]['last_ns'] / 1e9:.3f} s"
+            assert times in line and f"take < {name}" in line and "195.31 KB" in line, line
+
+
+def imports_are_no_leaks():
+    program = "import json, decimal, asyncio\nkept = [bytes(100000) for _ in range(20)]\n"
+    program += "for i in range(5000):\n    str(i)\n"
+    with tap.folder() as out:
+        environment = {"TPAGENT_ALLOC": "all", "PYTHONMALLOC": "malloc"}
+        # os._exit: nothing is freed
+        record(out, [PYTHON, "-c", program + "import os\nos._exit(0)"], **environment)
+        text = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=False)
+    section = text.stdout.decode().split("\nNever freed: ")[1].split("\n\n")[0]
+    assert "<string>(2): <listcomp>" in section or "<string>(2): <module>" in section, section
+    assert "importlib" not in section, section
+
+
+def windows_are_told():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "before", "300"], TPAGENT_ALLOC="all", TPAGENT_CAPTURE="range:late")
+        report, head = memory(out), head_of(out)
+    tap.equal(head["recorded"], "600 allocations, those in capture windows", "the head")
+    covered = report["coverage"]
+    left_out = sum(covered[k] for k in ("before", "between", "after"))
+    tap.equal(covered["counted"], 600 + left_out, "what is counted")
+    assert covered["before"] > 300 and str(covered["before"]) in head["not in here"], head
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "30"], TPAGENT_ALLOC="all", TPAGENT_CAPTURE="range:none")
+        text = "no single allocation, though TPAGENT_ALLOC asked for them"
+        assert head_of(out)["recorded"].startswith(text), head_of(out)
+
+
+def lost_records_are_told():
+    with tap.folder() as out:
+        slow = {"TPAGENT_WHEN_FULL": "drop", "TPAGENT_RING_TOTAL": "64k"}
+        record(out, [ALLOCS, "handover", "100000"], TPAGENT_ALLOC="all", **slow)
+        report, head = memory(out, status=3), head_of(out)
+    covered = report["coverage"]
+    assert covered["between"] or covered["after"] or covered["records_without_ring"], covered
+    lost = covered["before"] + covered["between"] + covered["after"]
+    tap.equal(covered["counted"], report["records"] + lost, "what is counted")
+    tap.equal(head["recorded"], f"{report['records']} allocations, not every one", "the head")
+    assert "records were lost" in head["not in here"] or "no ring" in head, head
+
+
 def other_formats():
     with tap.folder() as out:
         record(out, [ALLOCS, "leak", "50"], TPAGENT_ALLOC="all")
@@ -602,12 +821,12 @@ def other_formats():
         text = output("--row-limit", "1")
         assert "Suspected leaks" in text and "take < take_for_leak < leak < main" in text, text
         done = subprocess.run(
-            [tap.TPREPORT, "memory", "--sort-by", "nonsense", out],
+            [tap.TPREPORT, "memory", "--sort-by", "alloc", out],
             stderr=subprocess.PIPE,
             check=False,
         )
         tap.equal(done.returncode, 2, "status")
-        assert b"expected one of peak_bytes, allocations" in done.stderr, done.stderr
+        assert b"nearest first: allocations, allocated_bytes, " in done.stderr, done.stderr
 
 
 CHECK = tap.Tap()
@@ -627,6 +846,9 @@ CHECK.check("a busy program may do what one thread only may", busy_program_may_b
 CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)
 CHECK.check("a thread that cannot be made at first", thread_is_made_the_second_time)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
+CHECK.check(
+    "heavy stacks are whole, whatever room there is", heavy_stacks_are_whole_where_there_is_no_room
+)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
 CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)
 CHECK.check("rows of threads, live bytes over time", threads_and_time_are_told)
@@ -635,6 +857,7 @@ CHECK.check("a forked child's counters are its own", child_counts_from_its_own_s
 CHECK.check("temporary allocations among samples", temporary_ones_of_samples)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
 CHECK.check("sums of samples agree with exact ones", samples_agree_with_exact_sums)
+CHECK.check("rows of few samples", rows_of_few_samples_know_how_little_they_know)
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
 CHECK.check("a recording without any says so", nothing_of_allocations_says_so)
@@ -643,5 +866,14 @@ CHECK.check("a selection that leaves nothing says so", selections_that_leave_not
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)
 CHECK.check("handlers that allocate do no harm", signals_do_no_harm)
+CHECK.check("a recording from the start on says so", whole_recordings_say_so)
+CHECK.check("units are told", units_are_told)
+CHECK.check("children whose recording begins late are told", children_that_begin_late_are_told)
+CHECK.check("processes without a recording are told", processes_without_a_recording_are_told)
+CHECK.check("programs that are not followed are told", unfollowed_children_are_told)
+CHECK.check("leaks of one burst are shown", leaks_of_one_burst_are_shown)
+CHECK.check("imports are no leaks", imports_are_no_leaks)
+CHECK.check("capture windows are told", windows_are_told)
+CHECK.check("lost records are told", lost_records_are_told)
 CHECK.check("CSV, folded stacks, text, sort keys", other_formats)
 CHECK.end()

@@ -283,7 +283,7 @@ PROGRAM = [  # words, input, status, what standard error says
     (["--profiler=cuda"], HEADER, 2, b"expected one of ascend, device, framework, wallclock\n"),
     (["--repeat=0"], HEADER, 2, b"--repeat: found '0', expected a number of at least 1\n"),
     (["--device-time-attr=time"], HEADER, 2, b"expected one of self_device_time_total, "),
-    (["--sort-by=x"], HEADER, 2, b"there is name, total_us, "),
+    (["--sort-by=x"], HEADER, 2, b"the nearest first: "),
     (
         ["--format=xml"],
         HEADER,

@@ -158,6 +158,10 @@ START_TEST(suspects_grow_in_every_quarter)
     ck_assert(!tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 3)));
     ck_assert(tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 4)));
     ck_assert(!tp_alloc_is_suspect(row_of(&report, TP_ALLOC_BY_STACK, 5)));
+    for (uint32_t stack = 1; stack <= 5; stack++) /* no burst, goes, a burst, no burst, little */
+        ck_assert_int_eq(tp_alloc_is_kept(row_of(&report, TP_ALLOC_BY_STACK, stack)),
+                         stack == 3 || stack == 5);
+    expect((double)row_of(&report, TP_ALLOC_BY_STACK, 5)->first_ns, 3000, "the first one");
     tp_alloc_report_fini(&report);
     end();
 }
@@ -175,8 +179,13 @@ START_TEST(samples_stand_for_what_was_not_recorded)
     expect(profile.total.allocations, weight, "allocations");
     expect(profile.total.allocated_bytes, 1000 * weight, "bytes");
     expect(profile.total.live_bytes, 1000 * weight, "live");
-    expect(profile.total.bytes_variance, 1e6 * exp(-2) * weight * weight, "variance");
-    expect(tp_alloc_error95(4), 3.92, "95 %");
+    expect(profile.total.sampled.bytes_variance, 1e6 * exp(-2) * weight * weight, "variance");
+    struct tp_alloc_interval bytes = tp_alloc_bytes_interval(&profile.total);
+    expect(bytes.low, 1000, "what was seen is the least");
+    ck_assert(bytes.high > 1000 + 3600 && bytes.high < 1000 + 5600);
+    struct tp_alloc_interval count = tp_alloc_count_interval(&profile.total);
+    expect(count.low, 1, "the least");
+    ck_assert(count.high > 2 && count.high < 6);
     end();
 }
 END_TEST

@@ -32,8 +32,8 @@ START_TEST(an_unknown_key_is_told_as_the_reference_does)
 
     ck_assert_int_eq(tp_column_find("self_cuda_time_totl", false, &diag), -TP_ENOTFOUND);
     static const char told[] =
-        "'FunctionEventAvg' object has no attribute 'self_device_time_totl'; nearest sort "
-        "key: self_device_time_total; keys: key overload_name ";
+        "'FunctionEventAvg' object has no attribute 'self_device_time_totl'; sort keys, the "
+        "nearest first: self_device_time_total device_time_total ";
     ck_assert(!strncmp(diag.text, told, sizeof(told) - 1));
     ck_assert_int_eq(tp_column_find("nonsense", true, &diag), -TP_ENOTFOUND);
     ck_assert_ptr_nonnull(strstr(diag.text, "'FunctionEvent' object has no attribute 'nonsense'"));
@@ -49,7 +49,7 @@ START_TEST(an_unknown_key_gets_the_list_of_those_that_are)
         for (int i = 0; i < TP_COLUMNS; i++) {
             if (tp_column_get(i)->unit == TP_UNIT_FLAG)
                 continue;
-            const char *at = strstr(diag.text, "; keys:");
+            const char *at = strstr(diag.text, " first:");
             ck_assert_ptr_nonnull(at);
             char word[64];
             snprintf(word, sizeof(word), " %s", tp_column_get(i)->name);

@@ -167,9 +167,9 @@ START_TEST(rows_are_ordered_and_limited)
     o = OUTCOME(MIXED, "kernels", "--sort-by=cpu_memory_usage");
     ck_assert(o.is_usage);
     ck_assert_str_eq(o.diag.text,
-                     "--sort-by: kernels have no column 'cpu_memory_usage'; there is name, "
-                     "total_us, per_repeat_us, share_percent, count, average_us, median_us, "
-                     "minimum_us, maximum_us, stddev_us");
+                     "--sort-by: kernels have no column 'cpu_memory_usage'; the nearest first: "
+                     "per_repeat_us, median_us, minimum_us, maximum_us, average_us, stddev_us, "
+                     "total_us, count, name, share_percent");
     outcome_fini(&o);
 }
 END_TEST

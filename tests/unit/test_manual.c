@@ -26,7 +26,7 @@ START_TEST(every_option_is_explained)
 {
     char *text = read_manual();
 
-#define TP_OPTION(field, name, letter, kind, value, help)                                          \
+#define TP_OPTION(field, name, letter, kind, commands, value, help)                                \
     ck_assert_msg((help) == NULL || strstr(text, "--" name) != NULL, name);
 #include "options.def"
 #undef TP_OPTION

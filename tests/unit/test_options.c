@@ -184,30 +184,7 @@ START_TEST(an_unknown_time_unit_is_noted_not_refused)
 }
 END_TEST
 
-START_TEST(help_has_every_option_and_command)
-{
-    struct tp_buffer help = {0};
-
-    tp_options_help(&help);
-    tp_buffer_char(&help, '\0');
-#define TP_OPTION(field, name, letter, kind, value, text)                                          \
-    ck_assert((strstr(help.bytes, "--" name) != NULL) == ((const char *)(text) != NULL));
-#include "options.def"
-#undef TP_OPTION
-#define TP_COMMAND(id, name, function, subject, text)                                              \
-    ck_assert_ptr_nonnull(strstr(help.bytes, "  " name " "));
-#include "commands.def"
-#undef TP_COMMAND
-    for (int i = 0; i < TP_COMMANDS; i++) {
-        const char *example = tp_command_example((enum tp_command_id)i);
-        ck_assert_int_eq(strncmp(example, "tpreport ", 9), 0);
-        ck_assert_ptr_nonnull(strstr(help.bytes, example));
-    }
-    tp_buffer_fini(&help);
-}
-END_TEST
-
 RUN_TESTS("options", defaults_are_the_references, every_option_reaches_its_field,
           selection_is_read_to_the_nanosecond, the_first_word_is_a_command_if_it_is_one,
           wrong_usage_is_told_in_one_line, none_lifts_limits_and_negative_rows_are_all,
-          an_unknown_time_unit_is_noted_not_refused, help_has_every_option_and_command)
+          an_unknown_time_unit_is_noted_not_refused)

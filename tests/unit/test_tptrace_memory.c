@@ -2,9 +2,12 @@
  * Single allocations of whole recordings, the brief records of rings above all. */
 #include "unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "input/tptrace.h"
 #include "input/tptrace_recover.h"
@@ -20,6 +23,7 @@ struct profiling {
     bool cut;
 };
 
+static struct tp_progress *shown; /* NULL: no progress is */
 static struct recording rec;
 static struct recording_track track;
 
@@ -68,7 +72,7 @@ static void read_again(struct profiling *p)
     ck_assert_int_eq(tp_strings_init(&p->strings), 0);
     ck_assert_int_eq(tp_stacks_init(&p->stacks), 0);
     tp_alloc_profile_init(&p->profile);
-    ck_assert_int_eq(tptrace_memory(path, &everything, &(struct tptrace_frames_wanted){0},
+    ck_assert_int_eq(tptrace_memory(path, &everything, &(struct tptrace_frames_wanted){0}, shown,
                                     &p->profile, &p->strings, &p->stacks, &p->notes, &p->recording,
                                     &p->cut, &diag),
                      0);
@@ -393,6 +397,41 @@ static void write_view(const struct profiling *p, tp_view_write *write, char *te
     tp_alloc_report_fini(&rows);
 }
 
+/* Reading has taken two seconds already, and each step is shown. */
+START_TEST(a_terminal_sees_how_far_it_is)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    struct tp_progress progress;
+    struct profiling p;
+    char seen[512];
+    size_t used = 0;
+
+    ck_assert_int_eq(grantpt(master) | unlockpt(master), 0);
+    int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+    tp_progress_init(&progress, terminal);
+    progress.start_ns -= 2000000000;
+    begin();
+    alloc(1000, 0x1000, 64);
+    track_flush(&track);
+    shown = &progress;
+    read_profile(&p);
+    shown = NULL;
+    ck_assert_int_eq(write(terminal, "!", 1), 1);
+    while (!used || seen[used - 1] != '!') {
+        ssize_t got = read(master, seen + used, sizeof(seen) - used);
+        ck_assert_int_gt(got, 0);
+        used += (size_t)got;
+    }
+    seen[used - 1] = '\0';
+    int percent = -1;
+    ck_assert_msg(sscanf(seen, "\rtpreport: reading run %d%%", &percent) == 1 && percent > 0, "%s",
+                  seen);
+    close(terminal);
+    close(master);
+    close_profile(&p);
+}
+END_TEST
+
 START_TEST(views_say_how_many_have_no_time)
 {
     struct profiling p;
@@ -405,9 +444,12 @@ START_TEST(views_say_how_many_have_no_time)
     track_leave_in_ring(&track, 0);
     read_profile(&p);
     write_view(&p, tp_memory_write_text, text, sizeof(text));
-    text[strcspn(text, "\n")] = '\0';
-    ck_assert_str_eq(text, "recorded    every allocation, 2 of them; 1 has no time of its own and "
-                           "counts as at its thread's record before");
+    const char *head = "recorded    2 allocations, every one from the first recorded one of each "
+                       "thread on\n"
+                       "times       1 has no time of its own and counts as at its thread's record "
+                       "before\n";
+    text[strlen(head)] = '\0';
+    ck_assert_str_eq(text, head);
     write_view(&p, tp_memory_write_json, text, sizeof(text));
     ck_assert_ptr_nonnull(strstr(text, "\"records\": 2, \"untimed\": 1, \"period_bytes\": 0"));
     close_profile(&p);
@@ -424,6 +466,7 @@ int main(void)
                                   a_ring_begins_when_its_block_ended,
                                   whole_records_bear_their_counters,
                                   unknown_kinds_end_a_ring,
+                                  a_terminal_sees_how_far_it_is,
                                   views_say_how_many_have_no_time};
 
     return unit_run("tptrace_memory", recording_setup, recording_teardown, tests,

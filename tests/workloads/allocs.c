@@ -8,13 +8,13 @@
  *     allocs stacks N        from N different stacks, then thrice from one in a range of its own
  *     allocs before N        N blocks before the range "late", freed in it; 2 N in it
  *     allocs mix N SEED      N blocks of 16 to 65,536 bytes, replaced at random
- *     allocs fork N          the same leak, in a child too
- *     allocs forked N        and in a child without a range
- *     allocs busy N          the same leak, then says how many threads the process has; and a child
- *     allocs alone N         the same leak, then what only a process of one thread may do; twice
- *     allocs resizes N       one block, resized N times
- *     allocs sizes N         N blocks of all sizes and kinds; says what they held
- *     allocs handover N      three threads that free what the others allocated, N blocks each
+ *     allocs few N SEED      20 ranges "1 I", and of 2, 5 and 10: that allocate so many times N
+ * bytes allocs fork N          the same leak, in a child too allocs forked N        and in a child
+ * without a range allocs busy N          the same leak, then says how many threads the process has;
+ * and a child allocs alone N         the same leak, then what only a process of one thread may do;
+ * twice allocs resizes N       one block, resized N times allocs sizes N         N blocks of all
+ * sizes and kinds; says what they held allocs handover N      three threads that free what the
+ * others allocated, N blocks each
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +64,37 @@ static NOINLINE void leak(int count)
     for (int i = 0; i < count; i++) {
         take_for_leak(1000);
         free(take(1000));
+    }
+}
+
+static NOINLINE void set_up(int count)
+{
+    for (int i = 0; i < count; i++)
+        take(1000);
+}
+
+static NOINLINE void burst(int count)
+{
+    for (int i = 0; i < count; i++)
+        take_for_leak(1000);
+}
+
+/* A step of a loop: what it allocated last is there when it is looked at. */
+static NOINLINE void step(void **last)
+{
+    free(*last);
+    *last = take(1000);
+}
+
+static NOINLINE void with_burst(int count)
+{
+    void *last = NULL;
+
+    set_up(count);
+    for (int i = 0; i < 10 * count; i++) {
+        if (i == 6 * count)
+            burst(count);
+        step(&last);
     }
 }
 
@@ -179,6 +210,33 @@ static void mix(int count, uint64_t seed)
         bytes += malloc_usable_size(*slot);
     }
     printf("%llu\n", (unsigned long long)bytes);
+}
+
+/* Blocks of all sizes to a quarter of @unit. */
+static void take_in_parts(size_t bytes, size_t unit, uint64_t *random)
+{
+    while (bytes) {
+        *random = next_random(*random);
+        size_t size = (size_t)16 << (*random >> 12) % 20;
+        size = size < unit / 4 ? size : unit / 4;
+        size = size < bytes ? size : bytes;
+        free(take(size));
+        bytes -= size;
+    }
+}
+
+static void few(size_t unit, uint64_t seed)
+{
+    static const unsigned times[] = {1, 2, 5, 10};
+    uint64_t r = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    char name[32];
+
+    for (unsigned i = 0; i < 80; i++) {
+        snprintf(name, sizeof(name), "%u %u", times[i % 4], i);
+        tpagent_begin(name);
+        take_in_parts(unit * times[i % 4], unit, &r);
+        tpagent_end();
+    }
 }
 
 static void resizes(int count)
@@ -311,6 +369,10 @@ int main(int argc, char **argv)
         stacks(count);
     else if (!strcmp(argv[1], "mix"))
         mix(count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    else if (!strcmp(argv[1], "few"))
+        few((size_t)count, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+    else if (!strcmp(argv[1], "burst"))
+        with_burst(count);
     else if (!strcmp(argv[1], "busy"))
         busy(count);
     else if (!strcmp(argv[1], "resizes"))

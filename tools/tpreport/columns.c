@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <limits.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "nearest.h"
 
 /* ---- values, one function for each name in the table ---- */
 
@@ -170,26 +170,19 @@ static void replace_all(char *text, size_t size, const char *from, const char *t
 /* Flags can be sorted by as well, but hardly need naming. */
 static int fail_unknown(const char *name, bool rows_are_events, struct tp_diag *diag)
 {
+    const char *names[TP_COLUMNS];
+    size_t count = 0;
     char keys[640];
-    const char *nearest = "";
-    unsigned least = UINT_MAX;
     struct tp_text text;
 
+    for (int i = 0; i < TP_COLUMNS; i++)
+        if (tp_column_is_sortable(i, rows_are_events) && columns[i].unit != TP_UNIT_FLAG)
+            names[count++] = columns[i].name;
     tp_text_init(&text, keys, sizeof(keys));
-    for (int i = 0; i < TP_COLUMNS; i++) {
-        if (!tp_column_is_sortable(i, rows_are_events) || columns[i].unit == TP_UNIT_FLAG)
-            continue;
-        unsigned distance = tp_text_distance(name, columns[i].name);
-        if (distance < least) {
-            least = distance;
-            nearest = columns[i].name;
-        }
-        tp_text_format(&text, " %s", columns[i].name);
-    }
+    tp_put_nearest_first(&text, name, names, count, " ");
     return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                        "'%s' object has no attribute '%.*s'; nearest sort key: %s; keys:%s",
-                        rows_are_events ? "FunctionEvent" : "FunctionEventAvg", 40, name, nearest,
-                        keys);
+                        "'%s' object has no attribute '%.*s'; sort keys, the nearest first: %s",
+                        rows_are_events ? "FunctionEvent" : "FunctionEventAvg", 40, name, keys);
 }
 
 int tp_column_find(const char *name, bool rows_are_events, struct tp_diag *diag)

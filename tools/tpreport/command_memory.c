@@ -7,12 +7,14 @@
 #include "input/lines.h"
 #include "input/tptrace.h"
 #include "model/alloc_profile.h"
+#include "nearest.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 
 int tp_memory_check(struct tp_run *run, struct tp_diag *diag)
 {
     const char *name = run->options->sort_by;
+    const char *names[TP_ALLOC_KEYS];
     char known[192];
     struct tp_text text;
 
@@ -25,9 +27,11 @@ int tp_memory_check(struct tp_run *run, struct tp_diag *diag)
         return 0;
     tp_text_init(&text, known, sizeof(known));
     for (int i = 0; i < TP_ALLOC_KEYS; i++)
-        tp_text_format(&text, "%s%s", i ? ", " : "", tp_alloc_key_name((enum tp_alloc_key)i));
+        names[i] = tp_alloc_key_name((enum tp_alloc_key)i);
+    tp_put_nearest_first(&text, name, names, TP_ALLOC_KEYS, ", ");
     return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                        "--sort-by: found '%.40s', expected one of %s", name, known);
+                        "--sort-by: found '%.40s', expected one of these, the nearest first: %s",
+                        name, known);
 }
 
 static int read_inputs(struct tp_run *run, struct tp_alloc_profile *profile, struct tp_diag *diag)
@@ -47,8 +51,9 @@ static int read_inputs(struct tp_run *run, struct tp_alloc_profile *profile, str
                          input->kind->help, tp_input_tptrace.help);
             return tp_diag_at(diag, input->path);
         }
-        result = tptrace_memory(input->path, &options->selection, &wanted, profile, &run->strings,
-                                &run->stacks, &input->notes, &input->recording, &cut, diag);
+        result = tptrace_memory(input->path, &options->selection, &wanted, input->progress, profile,
+                                &run->strings, &run->stacks, &input->notes, &input->recording, &cut,
+                                diag);
         run->is_partial |= !result && cut;
     }
     tp_progress_end(&run->progress);
@@ -65,6 +70,13 @@ static size_t count_selected(const struct tp_run *run, const struct tp_alloc_pro
     return profile->records + profile->ranges.count + (is_whole ? profile->threads.count : 0);
 }
 
+static int write_rows(struct tp_run *run, struct tp_report *report, struct tp_alloc_report *rows,
+                      struct tp_diag *diag)
+{
+    tp_alloc_report_count_shortened(rows, &run->strings, &run->stacks);
+    return tp_run_write(run, report, diag);
+}
+
 static int write_report(struct tp_run *run, const struct tp_alloc_profile *profile,
                         struct tp_diag *diag)
 {
@@ -76,7 +88,7 @@ static int write_report(struct tp_run *run, const struct tp_alloc_profile *profi
     if (result < 0)
         tp_diag_fail(diag, result, TP_DIAG_NO_OFFSET, "no memory for the report");
     else
-        result = tp_run_write(run, &report, diag);
+        result = write_rows(run, &report, &rows, diag);
     tp_alloc_report_fini(&rows);
     return result;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "nearest.h"
 
 struct tp_number tp_kernel_us(struct tp_number ns)
 {
@@ -71,21 +72,24 @@ static const struct {
 
 int tp_kernel_column_find(const char *name, struct tp_diag *diag)
 {
+    const char *names[TP_KERNEL_COLUMNS];
     char known[256];
     struct tp_text text;
 
-    tp_text_init(&text, known, sizeof(known));
     for (int i = 0; i < TP_KERNEL_COLUMNS; i++) {
         if (!strcmp(columns[i].name, name))
             return i;
-        tp_text_format(&text, "%s%s", i ? ", " : "", columns[i].name);
+        names[i] = columns[i].name;
     }
     for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
         if (!strcmp(aliases[i].name, name))
             return (int)aliases[i].id;
     }
+    tp_text_init(&text, known, sizeof(known));
+    tp_put_nearest_first(&text, name, names, TP_KERNEL_COLUMNS, ", ");
     return tp_diag_fail(diag, -TP_ENOTFOUND, TP_DIAG_NO_OFFSET,
-                        "--sort-by: kernels have no column '%.*s'; there is %s", 60, name, known);
+                        "--sort-by: kernels have no column '%.*s'; the nearest first: %s", 60, name,
+                        known);
 }
 
 /* ---- order ---- */

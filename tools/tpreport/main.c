@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "completion.h"
+#include "help.h"
 #include "options.h"
 
 enum exit_status { EXIT_WHOLE = 0, EXIT_ERROR = 1, EXIT_USAGE = 2, EXIT_PARTIAL = 3 };
@@ -42,7 +43,7 @@ static int print_text(const struct tp_options *options, struct tp_output *output
         if (tp_completion_write(&text, options->print_completion, diag) < 0)
             return complain(diag, EXIT_USAGE);
     } else if (options->help)
-        tp_options_help(&text);
+        tp_help_write(&text, options);
     else
         tp_buffer_string(&text, "tpreport " TP_VERSION "\n");
     tp_output_open(output, NULL, diag); /* standard output: can't fail */

@@ -324,16 +324,25 @@ static int read_INSTANT(const struct argument *a)
 
 /* ---- the table ---- */
 
+enum {
+#define FOR(command) (1u << TP_COMMAND_##command)
+#define TP_OPTION_SET(id, commands) SET_##id = (int)(commands),
+#include "option_sets.def"
+#undef TP_OPTION_SET
+#undef FOR
+};
+
 static const struct {
     const char *name;
     int letter;
+    unsigned commands;
     const char *value; /* NULL: none */
     const char *help;
     size_t offset;
     int (*read)(const struct argument *a);
 } table[] = {
-#define TP_OPTION(field, name, letter, kind, value, help)                                          \
-    {name, letter, value, help, offsetof(struct tp_options, field), read_##kind},
+#define TP_OPTION(field, name, letter, kind, commands, value, help)                                \
+    {name, letter, SET_##commands, value, help, offsetof(struct tp_options, field), read_##kind},
 #include "options.def"
 #undef TP_OPTION
 };
@@ -377,8 +386,9 @@ bool tp_option_text(int number, struct tp_option_text *ret_text)
 {
     if (number >= OPTION_COUNT)
         return false;
-    *ret_text = (struct tp_option_text){table[number].name, table[number].letter,
-                                        table[number].value, table[number].help};
+    *ret_text =
+        (struct tp_option_text){table[number].name, table[number].letter, table[number].commands,
+                                table[number].value, table[number].help};
     return true;
 }
 
@@ -473,6 +483,7 @@ static bool take_command(const char *word, struct tp_options *options)
     for (int i = 0; i < TP_COMMANDS; i++) {
         if (!strcmp(word, commands[i].name)) {
             options->command = (enum tp_command_id)i;
+            options->has_command = true;
             return true;
         }
     }
@@ -519,48 +530,6 @@ int tp_options_parse(int argc, char **argv, const char **words, struct tp_option
     while (!result && optind < argc)
         words[ret_options->input_count++] = argv[optind++];
     return result;
-}
-
-/* ---- help ---- */
-
-static void put_option(struct tp_buffer *out, int i)
-{
-    char left[64];
-    struct tp_text text;
-
-    if (!table[i].help)
-        return;
-    tp_text_init(&text, left, sizeof(left));
-    if (table[i].letter)
-        tp_text_format(&text, "  -%c, ", table[i].letter);
-    else
-        tp_text_string(&text, "      ");
-    tp_text_format(&text, "--%s%s%s", table[i].name, table[i].value ? " " : "",
-                   table[i].value ? table[i].value : "");
-    tp_buffer_format(out, "%-36s %s\n", left, table[i].help);
-}
-
-void tp_options_help(struct tp_buffer *out)
-{
-    tp_buffer_string(
-        out,
-        "usage: tpreport [COMMAND] [OPTION]... [INPUT]...\n\n"
-        "Reports from recordings of tpagent, from Kineto and Chrome traces and event lists in "
-        "JSON,\n"
-        "plain or compressed (gzip, zstd). INPUT is a file, a directory, or - for standard input;\n"
-        "without one, the newest recording in TPAGENT_OUT, else here.\n\ncommands:\n");
-    for (int i = 0; i < TP_COMMANDS; i++)
-        tp_buffer_format(out, "  %-10s %s%s\n", commands[i].name, commands[i].help,
-                         i ? "" : "; the default");
-    tp_buffer_string(out, "\nexamples:\n");
-    for (int i = 0; i < TP_COMMANDS; i++)
-        tp_buffer_format(out, "  %s\n", tp_command_example((enum tp_command_id)i));
-    tp_buffer_string(out, "\noptions:\n");
-    for (int i = 0; i < OPTION_COUNT; i++)
-        put_option(out, i);
-    tp_buffer_string(
-        out, "\nExit status: 0 whole; 3 printed, but something was lost or unreadable; 1 error;\n"
-             "2 usage. See tpreport(1).\n");
 }
 
 void tp_options_names(struct tp_buffer *out)

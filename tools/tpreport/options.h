@@ -22,6 +22,7 @@ enum tp_switch { TP_SWITCH_UNSET, TP_SWITCH_ON, TP_SWITCH_OFF };
 /* The command line, read. Strings point into argv. */
 struct tp_options {
     enum tp_command_id command;
+    bool has_command;          /* it was named */
     const char *const *inputs; /* points into the array given to tp_options_parse */
     int input_count;
     bool first_is_word;  /* the first input stood where a command may */
@@ -61,9 +62,6 @@ struct tp_options {
 int tp_options_parse(int argc, char **argv, const char **words, struct tp_options *ret_options,
                      struct tp_diag *diag);
 
-/** tp_options_help - the text of --help */
-void tp_options_help(struct tp_buffer *out);
-
 /** tp_options_names - " --sort-by --row-limit" and so on, for who has named one that there is not
  */
 void tp_options_names(struct tp_buffer *out);
@@ -72,6 +70,7 @@ void tp_options_names(struct tp_buffer *out);
 struct tp_option_text {
     const char *name;  /* long, without dashes */
     int letter;        /* 0: none */
+    unsigned commands; /* bit 1 << TP_COMMAND_...: it is for that one */
     const char *value; /* NULL: takes none */
     const char *help;  /* NULL: hidden */
 };

@@ -209,15 +209,15 @@ static inline __attribute__((always_inline)) bool write_record(unsigned kind, ui
     return true;
 }
 
-static inline uint32_t stack_from(const void *frame)
+static inline uint32_t stack_from(const void *frame, uint64_t weight)
 {
-    return tp_profile_depth ? tp_stack_id(frame, tp_profile_depth) : (uint32_t)TP_NAME_NONE;
+    return tp_profile_depth ? tp_stack_id(frame, tp_profile_depth, weight) : (uint32_t)TP_NAME_NONE;
 }
 
 static void write_sample(const void *pointer, size_t bytes, size_t asked, const void *frame,
                          unsigned flags)
 {
-    uint32_t stack = stack_from(frame);
+    uint32_t stack = stack_from(frame, bytes > profile.period ? bytes : profile.period);
     bool is_watched = tp_watched_put(&tp_watched, pointer);
 
     if (!is_watched)
@@ -241,7 +241,7 @@ void tp_profile_allocated(const void *pointer, size_t bytes, size_t asked, const
 {
     if (!may_record())
         return;
-    uint32_t stack = stack_from(frame);
+    uint32_t stack = stack_from(frame, bytes);
     uint64_t more = tp_slack_and_flags(bytes, asked, flags);
     if (!tp_profile_brief(TP_EVENT_ALLOC_BRIEF, pointer, bytes, stack, more))
         write_record(TP_EVENT_ALLOC, stack, (uintptr_t)pointer, bytes, more, 0, ticks_now());

@@ -106,6 +106,7 @@ static int read_averages(struct tp_input *input, struct tp_strings *strings,
     struct tptrace_sums *sums = NULL;
     struct tptrace_run run;
     struct tptrace_run_options how = {.selection = input->selection,
+                                      .progress = input->progress,
                                       .fold = true,
                                       .want_shapes = options->group_by_input_shapes,
                                       .trouble_limit = TROUBLES_KEPT};
@@ -162,8 +163,10 @@ static bool has_kernels(const struct tptrace_run *run)
 static int sum_kernels(struct tp_input *input, struct tptrace_run *run, struct tp_strings *strings,
                        struct tptrace_sums *sums, struct tp_kernels *kernels, struct tp_diag *diag)
 {
-    struct tptrace_run_options how = {
-        .selection = input->selection, .fold = true, .trouble_limit = TROUBLES_KEPT};
+    struct tptrace_run_options how = {.progress = input->progress,
+                                      .selection = input->selection,
+                                      .fold = true,
+                                      .trouble_limit = TROUBLES_KEPT};
     struct tptrace_kernels *takers = tptrace_kernels_create(strings, kernels);
     struct tp_averages *averages = NULL;
     int64_t cpu_ns, self_ns;
@@ -212,6 +215,7 @@ static int read_into_lists(struct tp_input *input, struct tptrace_run *run,
                            struct tp_event_list *events, struct tp_diag *diag)
 {
     struct tptrace_run_options how = {.selection = input->selection,
+                                      .progress = input->progress,
                                       .want_shapes = true,
                                       .workers = count,
                                       .trouble_limit = TROUBLES_KEPT};

@@ -115,15 +115,17 @@ struct tptrace_frames_wanted {
 /**
  * tptrace_memory - the allocations of a recording, added to a profile
  * @wanted: of call stacks
+ * @progress: NULL: none is shown
  * @notes, @recording: as in struct tp_input
  * @ret_cut: is anything lost or unreadable?
  *
  * Context: offline; reads all records. Return: 0 or negative with @diag.
  */
 int tptrace_memory(const char *path, const struct tp_selection *selection,
-                   const struct tptrace_frames_wanted *wanted, struct tp_alloc_profile *profile,
-                   struct tp_strings *strings, struct tp_stacks *stacks, struct tp_buffer *notes,
-                   struct tp_buffer *recording, bool *ret_cut, struct tp_diag *diag);
+                   const struct tptrace_frames_wanted *wanted, struct tp_progress *progress,
+                   struct tp_alloc_profile *profile, struct tp_strings *strings,
+                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
+                   bool *ret_cut, struct tp_diag *diag);
 
 /* ---- info and check (tptrace_info.c, tptrace_check.c) ---- */
 

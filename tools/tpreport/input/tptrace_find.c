@@ -257,35 +257,40 @@ static bool is_two_above(const char *directory, const char *process)
     return slash && slash[1];
 }
 
-static void take_filtered(struct tptrace_filtered *filtered, const char *line, size_t size)
+static void take_folderless(struct tptrace_folderless *all, const char *line, size_t size)
 {
     struct tptrace_json json;
+    uint64_t calls = 0, bytes = 0;
     const char *program;
 
     if (tptrace_json_parse(&json, line, size))
         return;
     program = tptrace_json_text(&json, "program");
-    filtered->count++;
-    if (program && filtered->program)
-        filtered->more_programs |= strcmp(program, filtered->program) != 0;
+    tptrace_json_u64(&json, "alloc_calls", &calls);
+    tptrace_json_u64(&json, "allocated_bytes", &bytes);
+    all->count++;
+    all->alloc_calls += calls;
+    all->allocated_bytes += bytes;
+    if (program && all->program)
+        all->more_programs |= strcmp(program, all->program) != 0;
     else if (program)
-        filtered->program = strdup(program);
+        all->program = strdup(program);
     tptrace_json_fini(&json);
 }
 
-static void read_filtered(const char *run_dir, struct tptrace_filtered *filtered)
+static void read_folderless(const char *run_dir, const char *name, struct tptrace_folderless *all)
 {
     char path[TPTRACE_PATH_MAX];
     struct tp_diag diag;
     uint64_t size;
     void *bytes;
 
-    if (tptrace_path(path, run_dir, TP_FILTERED_NAME) ||
-        tptrace_read_file(path, 2 * TP_FILTERED_MAX, &bytes, &size, &diag))
+    if (tptrace_path(path, run_dir, name) ||
+        tptrace_read_file(path, 2 * TP_RUN_LINES_MAX, &bytes, &size, &diag))
         return;
     const char *line = bytes, *end = line + size, *next;
     for (; (next = memchr(line, '\n', (size_t)(end - line))); line = next + 1)
-        take_filtered(filtered, line, (size_t)(next - line));
+        take_folderless(all, line, (size_t)(next - line));
     free(bytes);
 }
 
@@ -307,7 +312,8 @@ static int fill_place(struct tptrace_place *place, const char *directory, struct
                                     .process_dirs = processes->paths,
                                     .count = processes->count};
     *processes = (struct entries){0};
-    read_filtered(run_dir, &place->filtered);
+    read_folderless(run_dir, TP_FILTERED_NAME, &place->filtered);
+    read_folderless(run_dir, TP_UNRECORDED_NAME, &place->unrecorded);
     return name ? 0 : -ENOMEM;
 }
 
@@ -364,6 +370,7 @@ void tptrace_place_fini(struct tptrace_place *place)
     free(place->run_dir);
     free(place->run_name);
     free(place->filtered.program);
+    free(place->unrecorded.program);
     *place = (struct tptrace_place){0};
 }
 

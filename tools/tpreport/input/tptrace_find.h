@@ -10,21 +10,23 @@
 
 #include "base/error.h"
 
-/* Processes that installed a filter of system calls before their first event. */
-struct tptrace_filtered {
+/* Processes that have no folder. */
+struct tptrace_folderless {
     unsigned count;
-    char *program;      /* of the first of them; NULL none or unknown */
-    bool more_programs; /* others are not that one */
+    char *program;                         /* of the first of them; NULL none or unknown */
+    bool more_programs;                    /* others are not that one */
+    uint64_t alloc_calls, allocated_bytes; /* that they counted, at least */
 };
 
 struct tptrace_place {
-    char *run_dir;    /* the recording's directory, or what comes nearest to it */
-    char *run_name;   /* from run.json; the last part of run_dir without it */
-    int64_t start_ns; /* from run.json; 0 unknown */
-    struct tptrace_filtered filtered;
-    struct tp_diag run_json; /* code 0, or why run.json could not be read */
-    bool is_whole;           /* a recording was named, not one of its parts: there must be one */
-    char **process_dirs;     /* ordered by name */
+    char *run_dir;                      /* the recording's directory, or what comes nearest to it */
+    char *run_name;                     /* from run.json; the last part of run_dir without it */
+    int64_t start_ns;                   /* from run.json; 0 unknown */
+    struct tptrace_folderless filtered; /* by system calls, before their first event */
+    struct tptrace_folderless unrecorded; /* but for their allocations */
+    struct tp_diag run_json;              /* code 0, or why run.json could not be read */
+    bool is_whole;       /* a recording was named, not one of its parts: there must be one */
+    char **process_dirs; /* ordered by name */
     size_t count;
 };
 

@@ -606,7 +606,7 @@ static void missing_ranks_line(struct head *head)
 
 static void filtered_line(struct head *head)
 {
-    const struct tptrace_filtered *filtered = &head->run->place.filtered;
+    const struct tptrace_folderless *filtered = &head->run->place.filtered;
     bool one = filtered->count == 1;
 
     if (!filtered->count || !begin(head))

@@ -16,16 +16,22 @@
 #define FRAMES_MAX (TP_NAME_LENGTH_LIMIT / sizeof(uint32_t))
 #define PARTS_MAX 8 /* of a stack; the agent makes three */
 
+struct thread {
+    uint32_t name; /* string id; TP_STRING_NONE: not made yet */
+    struct tp_alloc_seen seen;
+};
+
 struct reader {
     struct tp_alloc_profile *profile;
     struct tp_strings *strings;
     struct tp_stacks *stacks;
     struct tptrace_run run;
+    struct tp_progress *progress; /* may be NULL */
     struct tptrace_frames *native;
     size_t clock_cursor;
     const struct tptrace_process *process; /* that is being read; NULL: nothing of it yet */
     struct tptrace_names *names;
-    uint32_t *threads; /* string ids by ordinal; TP_STRING_NONE: not made yet */
+    struct thread *threads; /* by ordinal */
     size_t thread_count;
     uint32_t *frames; /* of the stack that is being resolved */
     size_t frame_count, frame_capacity;
@@ -47,25 +53,22 @@ static int make_thread(struct reader *r, const struct tptrace_source *source, ui
     return error;
 }
 
-static int thread_of(struct reader *r, const struct tptrace_source *source, uint32_t *ret_id)
+static int thread_of(struct reader *r, const struct tptrace_source *source,
+                     struct thread **ret_thread)
 {
     size_t ordinal = source->track->ordinal;
 
     if (ordinal >= r->thread_count) {
         size_t count = ordinal + 16;
-        uint32_t *threads = realloc(r->threads, count * sizeof(*threads));
+        struct thread *threads = realloc(r->threads, count * sizeof(*threads));
         if (!threads)
             return -ENOMEM;
         memset(threads + r->thread_count, 0, (count - r->thread_count) * sizeof(*threads));
         r->threads = threads;
         r->thread_count = count;
     }
-    *ret_id = r->threads[ordinal];
-    if (*ret_id != TP_STRING_NONE)
-        return 0;
-    int error = make_thread(r, source, ret_id);
-    r->threads[ordinal] = *ret_id;
-    return error;
+    *ret_thread = &r->threads[ordinal];
+    return (*ret_thread)->name == TP_STRING_NONE ? make_thread(r, source, &(*ret_thread)->name) : 0;
 }
 
 /* ---- records ---- */
@@ -84,14 +87,15 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
     void **note;
     bool is_in_range = tp_stream_top(stream, &range, &note);
     int64_t ns = tp_clock_ns(&source->process->clock, &r->clock_cursor, ticks);
-    uint32_t number = source->track->ordinal, thread;
+    uint32_t number = source->track->ordinal, calls = (uint32_t)(record[1] >> 32);
+    struct thread *thread;
 
     meet(r, source);
     if (tp_slot_kind(record) == TP_EVENT_FREE) {
         const struct tp_alloc_event event = {.address = record[4],
                                              .ns = ns - r->run.start_ns,
                                              .ticks = ticks,
-                                             .calls = (uint32_t)(record[1] >> 32),
+                                             .calls = calls,
                                              .is_untimed = record[5] & TP_ALLOC_UNTIMED};
         return tp_alloc_profile_freed(r->profile, &event, number);
     }
@@ -100,6 +104,7 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
     int error = thread_of(r, source, &thread);
     if (error)
         return error;
+    tp_alloc_seen_next(&thread->seen, calls);
     const struct tp_alloc_event event = {
         .address = record[4],
         .bytes = record[5],
@@ -110,8 +115,8 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
         .ticks = ticks,
         .range = is_in_range ? range->name->name : TP_STRING_NONE,
         .stack = tp_slot_argument(record),
-        .thread = thread,
-        .calls = (uint32_t)(record[1] >> 32),
+        .thread = thread->name,
+        .calls = calls,
         .is_untimed = flags & TP_ALLOC_UNTIMED,
         .is_resize = flags & TP_ALLOC_RESIZED,
         .is_unwatched = flags & TP_ALLOC_UNWATCHED,
@@ -144,6 +149,12 @@ static int take_range(void *context, const struct tptrace_source *source,
     return is_counted(source) ? tp_alloc_count(&r->profile->ranges, &counters) : 0;
 }
 
+/* Whether each of its allocations was to be recorded. */
+static bool records_all(const struct tptrace_meta *meta)
+{
+    return meta->alloc && !strcmp(meta->alloc, "all");
+}
+
 static int end_track(void *context, const struct tptrace_source *source,
                      const struct tp_stream *stream)
 {
@@ -155,11 +166,71 @@ static int end_track(void *context, const struct tptrace_source *source,
         .net_bytes = (int64_t)(stream->counters[1] - stream->counters[2]),
     };
 
+    struct tp_alloc_coverage *coverage = &r->profile->coverage;
+    struct thread *thread;
+
     meet(r, source);
     if (!is_counted(source))
         return 0;
-    int error = thread_of(r, source, &counters.name);
-    return error ? error : tp_alloc_count(&r->profile->threads, &counters);
+    int error = thread_of(r, source, &thread);
+    if (error)
+        return error;
+    counters.name = thread->name;
+    coverage->counted += counters.allocations;
+    coverage->counted_bytes += counters.allocated_bytes;
+    if (records_all(&source->process->meta))
+        tp_alloc_coverage_thread(coverage, &thread->seen, (uint32_t)counters.allocations);
+    return tp_alloc_count(&r->profile->threads, &counters);
+}
+
+/* ---- what is there ---- */
+
+static void cover_process(struct tp_alloc_coverage *coverage, const struct tptrace_process *process)
+{
+    const struct tptrace_meta *meta = &process->meta;
+
+    coverage->start_unknown |= !meta->has_counts;
+    coverage->follows_none |= meta->follows_none;
+    if (!meta->alloc || !strcmp(meta->alloc, "off") || !strcmp(meta->alloc, "count"))
+        return;
+    coverage->is_wanted = true;
+    coverage->has_windows |= meta->capture_plan != NULL;
+    coverage->without_ring += process->losses.counts[TP_LOSS_NO_RING];
+    if (meta->begun_by_event) {
+        coverage->late++;
+        coverage->late_calls += meta->alloc_calls;
+        coverage->late_bytes += meta->allocated_bytes;
+    } else {
+        coverage->until_start += meta->alloc_calls;
+    }
+}
+
+static int cover_unrecorded(struct reader *r)
+{
+    const struct tptrace_folderless *all = &r->run.place.unrecorded;
+    struct tp_alloc_coverage *coverage = &r->profile->coverage;
+
+    if (!all->count)
+        return 0;
+    coverage->unrecorded += all->count;
+    coverage->unrecorded_calls += all->alloc_calls;
+    coverage->unrecorded_bytes += all->allocated_bytes;
+    coverage->unrecorded_more |= all->more_programs;
+    return all->program ? tp_strings_put(r->strings, all->program, strlen(all->program),
+                                         &coverage->unrecorded_program)
+                        : 0;
+}
+
+static int cover(struct reader *r, const struct tp_selection *selection)
+{
+    struct tp_alloc_coverage *coverage = &r->profile->coverage;
+
+    for (size_t i = 0; i < r->run.count; i++)
+        if (r->run.members[i].was_read)
+            cover_process(coverage, &r->run.members[i].process);
+    coverage->is_selected |= selection->has_step || selection->from.kind != TP_INSTANT_UNSET ||
+                             selection->to.kind != TP_INSTANT_UNSET;
+    return selection->has_pid || selection->has_rank || selection->thread ? 0 : cover_unrecorded(r);
 }
 
 /* ---- frames ---- */
@@ -256,6 +327,8 @@ static int resolve_stacks(struct reader *r)
 
     for (size_t i = profile->process_first; i < profile->count && error >= 0; i++) {
         uint32_t number;
+        tp_progress_step(r->progress, "names of call stacks", i - profile->process_first,
+                         profile->count - profile->process_first);
         error = tp_id_index_put(&known, profile->sites[i].stack, &number);
         if (error == 1) {
             uint32_t *grown = realloc(stacks, (number + (size_t)1) * sizeof(*stacks));
@@ -299,19 +372,25 @@ static int read_all(struct reader *r, const char *path, const struct tp_selectio
                                               .alloc = take_alloc,
                                               .end_track = end_track,
                                               .end_process = end_process};
-    const struct tptrace_run_options how = {
-        .selection = selection, .in_time = true, .trouble_limit = TROUBLES_KEPT};
+    const struct tptrace_run_options how = {.selection = selection,
+                                            .progress = r->progress,
+                                            .in_time = true,
+                                            .trouble_limit = TROUBLES_KEPT};
     int error = tptrace_run_open(&r->run, path, selection, diag);
 
-    return error ? error : tptrace_run_read(&r->run, &how, r->strings, &consumer, diag);
+    if (!error)
+        error = tptrace_run_read(&r->run, &how, r->strings, &consumer, diag);
+    return error ? error : cover(r, selection);
 }
 
 int tptrace_memory(const char *path, const struct tp_selection *selection,
-                   const struct tptrace_frames_wanted *wanted, struct tp_alloc_profile *profile,
-                   struct tp_strings *strings, struct tp_stacks *stacks, struct tp_buffer *notes,
-                   struct tp_buffer *recording, bool *ret_cut, struct tp_diag *diag)
+                   const struct tptrace_frames_wanted *wanted, struct tp_progress *progress,
+                   struct tp_alloc_profile *profile, struct tp_strings *strings,
+                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
+                   bool *ret_cut, struct tp_diag *diag)
 {
-    struct reader r = {.profile = profile, .strings = strings, .stacks = stacks};
+    struct reader r = {
+        .profile = profile, .strings = strings, .stacks = stacks, .progress = progress};
 
     if (tptrace_frames_create(&r.native, wanted, strings, &profile->frames))
         return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory");

@@ -88,6 +88,17 @@ static int check_version(struct tptrace_meta *meta, const struct tptrace_json *l
                         (unsigned long long)major, (unsigned long long)minor, TP_FORMAT_MAJOR);
 }
 
+static int take_config(struct tptrace_meta *meta, const struct tptrace_json *line)
+{
+    struct tptrace_json config;
+
+    if (!tptrace_json_object(line, "config", &config))
+        return 0;
+    const char *follow = tptrace_json_text(&config, "TPAGENT_FOLLOW");
+    meta->follows_none = follow && !strcmp(follow, "0");
+    return put_member(&meta->alloc, &config, "TPAGENT_ALLOC");
+}
+
 static int take_start(struct tptrace_meta *meta, const struct tptrace_json *line,
                       struct tp_diag *diag)
 {
@@ -114,7 +125,11 @@ static int take_start(struct tptrace_meta *meta, const struct tptrace_json *line
     if (tptrace_json_i64(line, "start_ns", &meta->start_ns) &&
         (meta->start_ns < 0 || meta->start_ns > REALTIME_MAX))
         meta->start_ns = 0;
-    return 0;
+    const char *begun = tptrace_json_text(line, "begun");
+    meta->begun_by_event = begun && !strcmp(begun, "event");
+    meta->has_counts = tptrace_json_u64(line, "alloc_calls", &meta->alloc_calls) &&
+                       tptrace_json_u64(line, "allocated_bytes", &meta->allocated_bytes);
+    return take_config(meta, line);
 }
 
 static int take_dist(struct tptrace_meta *meta, const struct tptrace_json *line,
@@ -611,9 +626,9 @@ static void free_lists(struct tptrace_meta *meta)
 
 void tptrace_meta_fini(struct tptrace_meta *meta)
 {
-    char *texts[] = {meta->host,    meta->boot_id, meta->agent,      meta->exe,
-                     meta->program, meta->clock,   meta->memory,     meta->ring_dir,
-                     meta->parent,  meta->job,     meta->end_reason, meta->capture_plan};
+    char *texts[] = {meta->host,  meta->boot_id,    meta->agent,       meta->exe,    meta->program,
+                     meta->clock, meta->memory,     meta->ring_dir,    meta->parent, meta->alloc,
+                     meta->job,   meta->end_reason, meta->capture_plan};
 
     free_lists(meta);
     tptrace_meta_cuda_fini(&meta->cuda);

@@ -68,7 +68,12 @@ struct tptrace_meta {
     uint64_t kernel_start; /* as /proc tells it, in its unit; 0 unknown */
     uint64_t ticks_per_second;
     char *host, *boot_id, *agent, *exe, *program, *clock, *memory, *ring_dir,
-        *parent; /* NULL unknown */
+        *parent;         /* NULL unknown */
+    char *alloc;         /* TPAGENT_ALLOC, NULL unknown */
+    bool follows_none;   /* TPAGENT_FOLLOW is 0 */
+    bool begun_by_event; /* not at the program's start */
+    bool has_counts;     /* what its first thread had counted then is known: */
+    uint64_t alloc_calls, allocated_bytes;
 
     bool has_dist;
     int64_t rank, local_rank, world_size, node_rank; /* -1 unknown */

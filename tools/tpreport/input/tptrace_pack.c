@@ -154,18 +154,26 @@ static int put_process(struct pack *pack, const char *dir, const char *run_name)
     return error;
 }
 
+static int put_run_file(struct pack *pack, const struct tptrace_place *place, const char *file)
+{
+    char path[TPTRACE_PATH_MAX], name[TPTRACE_PATH_MAX];
+
+    return tptrace_path(path, place->run_dir, file) || tptrace_path(name, place->run_name, file)
+               ? 0
+               : put_file(pack, path, name);
+}
+
 static int put_all(struct pack *pack, const struct tptrace_place *place)
 {
     static const char end[2 * TP_USTAR_BLOCK];
-    char path[TPTRACE_PATH_MAX], name[TPTRACE_PATH_MAX];
     int error = 0;
 
-    if (!place->run_json.code && !tptrace_path(path, place->run_dir, "run.json") &&
-        !tptrace_path(name, place->run_name, "run.json"))
-        error = put_file(pack, path, name);
-    if (!error && place->filtered.count && !tptrace_path(path, place->run_dir, TP_FILTERED_NAME) &&
-        !tptrace_path(name, place->run_name, TP_FILTERED_NAME))
-        error = put_file(pack, path, name);
+    if (!place->run_json.code)
+        error = put_run_file(pack, place, "run.json");
+    if (!error && place->filtered.count)
+        error = put_run_file(pack, place, TP_FILTERED_NAME);
+    if (!error && place->unrecorded.count)
+        error = put_run_file(pack, place, TP_UNRECORDED_NAME);
     for (size_t i = 0; i < place->count && !error; i++)
         error = put_process(pack, place->process_dirs[i], place->run_name);
     return error ? error : put(pack, end, sizeof(end), ZSTD_e_end);

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,6 +321,22 @@ static int list_segments(struct tptrace_process *p)
     if (p->segment_count > 1)
         qsort(p->segments, p->segment_count, sizeof(*p->segments), compare_segments);
     return error;
+}
+
+uint64_t tptrace_process_size(const char *dir)
+{
+    DIR *stream = opendir(dir);
+    struct dirent *entry;
+    struct stat stat;
+    uint64_t size = 0;
+
+    while (stream && (entry = readdir(stream)))
+        if (segment_number(entry->d_name) &&
+            !fstatat(dirfd(stream), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW))
+            size += (uint64_t)stat.st_size;
+    if (stream)
+        closedir(stream);
+    return size;
 }
 
 /* Open them now: a running process may evict them while we read. */

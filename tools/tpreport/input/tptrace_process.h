@@ -107,6 +107,9 @@ int tptrace_process_open(struct tptrace_process *process, const char *dir, size_
                          struct tp_diag *diag);
 void tptrace_process_close(struct tptrace_process *process);
 
+/** tptrace_process_size - bytes of the segments that are in a process's directory, about */
+uint64_t tptrace_process_size(const char *dir);
+
 /** tptrace_track_named - a ring with @slot and what follows says its thread's name; terminated */
 void tptrace_track_named(struct tptrace_track *track, const char name[16], uint64_t slot);
 

@@ -407,6 +407,7 @@ static int stream_member(struct tptrace_run *run, struct tptrace_member *member,
         .kept_only = options->selection && options->selection->kept_only,
         .in_time = options->in_time,
         .verify = options->verify,
+        .progress = options->progress ? &run->progress : NULL,
     };
 
     if (!error)
@@ -461,12 +462,22 @@ static int read_records(struct tptrace_run *run, struct tptrace_member *member,
     return error;
 }
 
+/* Of the files as they are now: what is written meanwhile is not waited for. */
+static void begin_progress(struct tptrace_run *run, struct tp_progress *progress)
+{
+    run->progress = (struct tp_progress_part){.progress = progress, .what = run->place.run_name};
+    for (size_t i = 0; i < run->count && progress && progress->fd >= 0; i++)
+        if (!run->members[i].failed)
+            run->progress.total += tptrace_process_size(run->members[i].dir);
+}
+
 int tptrace_run_read(struct tptrace_run *run, const struct tptrace_run_options *options,
                      struct tp_strings *strings, const struct tptrace_consumer *consumers,
                      struct tp_diag *diag)
 {
     uint64_t ordinal = 0;
 
+    begin_progress(run, options->progress);
     for (size_t i = 0; i < run->count; i++) {
         struct tptrace_member *member = &run->members[i];
         if (member->failed)

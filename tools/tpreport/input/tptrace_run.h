@@ -57,6 +57,7 @@ struct tptrace_run {
     int64_t end_ns;   /* last moment that any member tells of, after reading */
     bool has_steps;   /* with a selection by step: those that there are */
     int64_t first_step, last_step;
+    struct tp_progress_part progress; /* of reading */
 };
 
 /* How records are read. */
@@ -64,10 +65,11 @@ struct tptrace_run_options {
     const struct tp_selection *selection; /* NULL: all */
     bool fold;
     bool want_shapes;
-    bool in_time;         /* as in struct tptrace_stream_options, as the next one */
-    bool verify;          /* as in struct tptrace_stream_options */
-    unsigned workers;     /* 0: as many as there are cores */
-    size_t trouble_limit; /* texts kept per process */
+    bool in_time;                 /* as in struct tptrace_stream_options, as the next one */
+    bool verify;                  /* as in struct tptrace_stream_options */
+    unsigned workers;             /* 0: as many as there are cores */
+    size_t trouble_limit;         /* texts kept per process */
+    struct tp_progress *progress; /* shown is how far the whole run is read; NULL: nothing */
 
     /* Called for each member, open and with its clock fitted, and its records are not read. NULL:
      * they are. */

@@ -56,7 +56,8 @@ struct worker {
 struct job {
     struct tptrace_piece piece;
     struct tptrace_reading *reading;
-    uint32_t turn; /* its number among those of its track */
+    uint32_t turn;       /* its number among those of its track */
+    uint64_t done_bytes; /* of all pieces so far, where progress is shown */
 };
 
 unsigned tptrace_worker_count(void)
@@ -535,8 +536,19 @@ static bool take_next(struct run *run, struct job *job)
     }
     if (found < 0)
         run->error = found;
+    if (found > 0 && run->options->progress)
+        job->done_bytes = run->options->progress->done += job->piece.bytes;
     pthread_mutex_unlock(&run->lock);
     return found > 0;
+}
+
+/* One thread shows what all have read. */
+static void show_progress(const struct worker *w, const struct job *job)
+{
+    const struct tp_progress_part *progress = w->run->options->progress;
+
+    if (progress && w->consumer == &w->run->consumers[0])
+        tp_progress_part_step(progress, job->done_bytes);
 }
 
 static void *work(void *argument)
@@ -545,6 +557,7 @@ static void *work(void *argument)
     struct job job;
 
     while (take_next(w->run, &job)) {
+        show_progress(w, &job);
         if (read_piece(w, &job))
             break;
     }
@@ -633,6 +646,7 @@ static int make_lanes(struct run *run, struct lanes *lanes)
 /* The lane's next piece into memory; a damaged one has no records. */
 static int load_piece(struct worker *w, struct lane *lane)
 {
+    struct tp_progress_part *progress = w->run->options->progress;
     const struct tptrace_piece *piece = lane->next++;
     bool open_fits;
     struct tp_block block;
@@ -640,6 +654,8 @@ static int load_piece(struct worker *w, struct lane *lane)
     free(lane->copy);
     lane->copy = NULL;
     lane->at = lane->count = 0;
+    if (progress)
+        tp_progress_part_step(progress, progress->done += piece->bytes);
     if (piece->segment == TPTRACE_RING) {
         lane->slots = ring_slots(w->run, piece);
         lane->count = piece->slots;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/progress.h"
 #include "input/tptrace_names.h"
 #include "input/tptrace_process.h"
 #include "model/stream.h"
@@ -23,9 +24,10 @@ struct tptrace_stream_options {
     const char *thread;     /* a tid in decimal or a thread's name; NULL all */
     uint64_t first_ordinal; /* of the process's first track */
     uint64_t user;
-    unsigned workers; /* at least 1 */
-    bool kept_only;   /* nothing of what was evicted */
-    bool in_time;     /* all tracks' records in the order of time, by one worker */
+    unsigned workers;                  /* at least 1 */
+    bool kept_only;                    /* nothing of what was evicted */
+    bool in_time;                      /* all tracks' records in the order of time, by one worker */
+    struct tp_progress_part *progress; /* steps with each piece; NULL: nothing is shown */
     bool verify; /* what blocks say of themselves against what is in them: differences are troubles
                   */
 };

@@ -122,5 +122,5 @@ bool tp_ustar_is_ours(const char *name)
         return !strcmp(last + digits, ".tpt") || !strcmp(last + digits, ".tpr");
     return !strcmp(last, "meta.jsonl") || !strcmp(last, "names.tpn") ||
            !strcmp(last, "summary.tps") || !strcmp(last, "run.json") ||
-           !strcmp(last, TP_FILTERED_NAME);
+           !strcmp(last, TP_FILTERED_NAME) || !strcmp(last, TP_UNRECORDED_NAME);
 }

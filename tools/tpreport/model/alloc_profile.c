@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event/names.h"
 #include "model/hash.h"
 
 #define CURVE_WIDTH_NS 1000000 /* at first */
@@ -217,16 +218,29 @@ static void count_temporary(struct tp_alloc_profile *p, const struct tp_live_blo
         p->sites[block->owner].sums.temporary += sign * (double)block->weight;
 }
 
+/* Its probability is 1 / @weight. */
+static void count_sample(struct tp_alloc_sampled *s, double weight, double bytes, double period)
+{
+    s->unseen += weight - 1;
+    s->unseen_bytes += bytes * (weight - 1);
+    s->allocations_variance += weight * (weight - 1);
+    s->bytes_variance += bytes * bytes * weight * (weight - 1);
+    s->bytes_grain += bytes * bytes * (weight - 1);
+    s->most = fmax(s->most, weight - 1);
+    s->most_bytes = fmax(s->most_bytes, fmax(period, bytes * (weight - 1)));
+}
+
 static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event *e, double weight,
                          struct tp_alloc_sums *sums)
 {
     double bytes = (double)e->bytes;
 
+    sums->first_ns = sums->allocations > 0 ? sums->first_ns : e->ns;
+    sums->last_ns = e->ns;
     sums->allocations += weight;
     sums->allocated_bytes += weight * bytes;
-    /* p = 1 / weight; (1 - p) / p^2 */
-    sums->allocations_variance += weight * (weight - 1);
-    sums->bytes_variance += bytes * bytes * weight * (weight - 1);
+    if (e->period)
+        count_sample(&sums->sampled, weight, bytes, (double)e->period);
     if (!p->records++ || e->period < p->least_period)
         p->least_period = e->period;
     if (e->period > p->largest_period)
@@ -598,8 +612,23 @@ int tp_alloc_count(struct tp_alloc_counter_table *t, const struct tp_alloc_count
 
 /* ---- the end ---- */
 
+static void add_sampled(struct tp_alloc_sampled *into, const struct tp_alloc_sampled *from)
+{
+    into->unseen += from->unseen;
+    into->unseen_bytes += from->unseen_bytes;
+    into->allocations_variance += from->allocations_variance;
+    into->bytes_variance += from->bytes_variance;
+    into->bytes_grain += from->bytes_grain;
+    into->most = fmax(into->most, from->most);
+    into->most_bytes = fmax(into->most_bytes, from->most_bytes);
+}
+
 static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *from)
 {
+    if (into->allocations <= 0) {
+        into->first_ns = from->first_ns;
+        into->last_ns = from->last_ns;
+    }
     into->allocations += from->allocations;
     into->allocated_bytes += from->allocated_bytes;
     into->frees += from->frees;
@@ -608,9 +637,10 @@ static void add_sums(struct tp_alloc_sums *into, const struct tp_alloc_sums *fro
     into->live_bytes += from->live_bytes;
     into->peak_bytes += from->peak_bytes;
     into->temporary += from->temporary;
-    into->allocations_variance += from->allocations_variance;
-    into->bytes_variance += from->bytes_variance;
+    add_sampled(&into->sampled, &from->sampled);
     into->quarters |= from->quarters;
+    into->first_ns = from->first_ns < into->first_ns ? from->first_ns : into->first_ns;
+    into->last_ns = from->last_ns > into->last_ns ? from->last_ns : into->last_ns;
 }
 
 /* Blocks that are left, one by one: their sums are exact, where differences of estimates are not.
@@ -665,38 +695,37 @@ int tp_alloc_profile_end_process(struct tp_alloc_profile *p, int64_t end_ns)
 
 /* ---- groups ---- */
 
-static const char *const key_names[TP_ALLOC_KEYS] = {
-    [TP_ALLOC_PEAK_BYTES] = "peak_bytes",           [TP_ALLOC_ALLOCATIONS] = "allocations",
-    [TP_ALLOC_ALLOCATED_BYTES] = "allocated_bytes", [TP_ALLOC_FREED_BYTES] = "freed_bytes",
-    [TP_ALLOC_LIVE_BYTES] = "live_bytes",           [TP_ALLOC_TEMPORARY] = "temporary",
+static const struct {
+    const char *name, *help;
+    size_t offset; /* of its value */
+} keys[TP_ALLOC_KEYS] = {
+#define TP_ALLOC_KEY(id, name, value, help) {name, help, offsetof(struct tp_alloc_sums, value)},
+#include "model/alloc_keys.def"
+#undef TP_ALLOC_KEY
 };
 
 const char *tp_alloc_key_name(enum tp_alloc_key key)
 {
-    return key_names[key];
+    return keys[key].name;
+}
+
+const char *tp_alloc_key_help(enum tp_alloc_key key)
+{
+    return keys[key].help;
 }
 
 enum tp_alloc_key tp_alloc_key_find(const char *name)
 {
     enum tp_alloc_key key = 0;
 
-    while (key < TP_ALLOC_KEYS && strcmp(key_names[key], name) != 0)
+    while (key < TP_ALLOC_KEYS && strcmp(keys[key].name, name) != 0)
         key++;
     return key;
 }
 
 double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key key)
 {
-    const double values[TP_ALLOC_KEYS] = {
-        [TP_ALLOC_PEAK_BYTES] = sums->peak_bytes,
-        [TP_ALLOC_ALLOCATIONS] = sums->allocations,
-        [TP_ALLOC_ALLOCATED_BYTES] = sums->allocated_bytes,
-        [TP_ALLOC_FREED_BYTES] = sums->freed_bytes,
-        [TP_ALLOC_LIVE_BYTES] = sums->live_bytes,
-        [TP_ALLOC_TEMPORARY] = sums->temporary,
-    };
-
-    return values[key];
+    return *(const double *)((const char *)sums + keys[key].offset);
 }
 
 bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums)
@@ -704,9 +733,35 @@ bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums)
     return sums->quarters == 0xf && sums->live_blocks >= LEAK_BLOCKS;
 }
 
-double tp_alloc_error95(double variance)
+struct tp_alloc_interval tp_alloc_count_interval(const struct tp_alloc_sums *sums)
 {
-    return variance > 0 ? 1.96 * sqrt(variance) : 0;
+    const struct tp_alloc_sampled *s = &sums->sampled;
+    const struct tp_alloc_estimate estimate = {.seen = sums->allocations - s->unseen,
+                                               .value = sums->allocations,
+                                               .variance = s->allocations_variance,
+                                               .grain = s->unseen,
+                                               .most = s->most,
+                                               .most_variance = s->most * (s->most + 1)};
+
+    return tp_alloc_interval95(&estimate);
+}
+
+struct tp_alloc_interval tp_alloc_bytes_interval(const struct tp_alloc_sums *sums)
+{
+    const struct tp_alloc_sampled *s = &sums->sampled;
+    const struct tp_alloc_estimate estimate = {.seen = sums->allocated_bytes - s->unseen_bytes,
+                                               .value = sums->allocated_bytes,
+                                               .variance = s->bytes_variance,
+                                               .grain = s->bytes_grain,
+                                               .most = s->most_bytes,
+                                               .most_variance = s->most_bytes * s->most_bytes};
+
+    return tp_alloc_interval95(&estimate);
+}
+
+bool tp_alloc_is_kept(const struct tp_alloc_sums *sums)
+{
+    return sums->live_blocks > 0 && sums->frees <= 0 && !tp_alloc_is_suspect(sums);
 }
 
 static uint32_t key_of(const struct tp_alloc_site *site, enum tp_alloc_group group)
@@ -758,6 +813,34 @@ int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_p
         report->row_count[g] = used;
     }
     return 0;
+}
+
+#define CUT_TEXTS 3
+
+static bool is_one_of(uint32_t id, const uint32_t ids[CUT_TEXTS])
+{
+    return id == ids[0] || id == ids[1] || id == ids[2];
+}
+
+void tp_alloc_report_count_shortened(struct tp_alloc_report *report,
+                                     const struct tp_strings *strings,
+                                     const struct tp_stacks *stacks)
+{
+    static const char *const texts[CUT_TEXTS] = {TP_STACK_CUT, TP_NAME_TOO_MANY_TEXT,
+                                                 TP_NAME_NO_ROOM_TEXT};
+    uint32_t ids[CUT_TEXTS];
+
+    for (unsigned t = 0; t < CUT_TEXTS; t++)
+        ids[t] = tp_strings_find(strings, texts[t], strlen(texts[t]));
+    for (size_t i = 0; i < report->row_count[TP_ALLOC_BY_STACK]; i++) {
+        const struct tp_alloc_row *row = &report->rows[TP_ALLOC_BY_STACK][i];
+        const uint32_t *frames = tp_stacks_frames(stacks, row->key);
+        uint32_t count = tp_stacks_count(stacks, row->key), f = 0;
+        while (f < count &&
+               !is_one_of(tp_frames_get(&report->profile->frames, frames[f]).function, ids))
+            f++;
+        report->shortened += f < count ? row->sums.allocations : 0;
+    }
 }
 
 void tp_alloc_report_fini(struct tp_alloc_report *report)

@@ -10,19 +10,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/alloc_coverage.h"
+#include "model/alloc_interval.h"
 #include "model/alloc_overlaps.h"
 #include "model/frames.h"
 #include "model/id_index.h"
 #include "model/live_memory.h"
+#include "model/stacks.h"
+#include "model/strings.h"
+
+/* Of samples, as alloc_interval.h has them. */
+struct tp_alloc_sampled {
+    double unseen, unseen_bytes; /* what samples stand for beyond themselves */
+    double allocations_variance, bytes_variance;
+    double bytes_grain;
+    double most;       /* allocations that one of the samples stands for, but for itself */
+    double most_bytes; /* bytes that a sample may stand for so: of a small block a period */
+};
 
 /* What is told of a place, or of a group of places. Numbers of samples are estimates. */
 struct tp_alloc_sums {
     double allocations, allocated_bytes;
     double frees, freed_bytes;
-    double live_blocks, live_bytes; /* at the end of the recording */
-    double peak_bytes;              /* live when most was live */
-    double temporary;               /* freed by their thread before it allocated anything else */
-    double allocations_variance, bytes_variance; /* of the estimates; 0 where all is recorded */
+    double live_blocks, live_bytes;  /* at the end of the recording */
+    double peak_bytes;               /* live when most was live */
+    double temporary;                /* freed by their thread before it allocated anything else */
+    struct tp_alloc_sampled sampled; /* how far the first two may be off; 0 where all is recorded */
+    int64_t first_ns, last_ns;       /* of the allocations; since the run's start */
     unsigned quarters; /* bit q: of its blocks that are live at the end some are among quarter q of
                         * the process's allocations since its own first one */
 };
@@ -118,6 +132,7 @@ struct tp_alloc_profile {
     uint64_t unseen_frees;  /* a block's address was allocated again, its free is lost */
     uint64_t unwatched;     /* allocations whose free could not be recorded */
     uint64_t resizes;
+    struct tp_alloc_coverage coverage;
 };
 
 /** tp_alloc_profile_init, _fini - fini takes a zeroed one as well */
@@ -152,12 +167,9 @@ enum tp_alloc_group { TP_ALLOC_BY_RANGE, TP_ALLOC_BY_STACK, TP_ALLOC_BY_THREAD, 
 
 /* What rows are sorted by; the folded form weighs by it. */
 enum tp_alloc_key {
-    TP_ALLOC_PEAK_BYTES,
-    TP_ALLOC_ALLOCATIONS,
-    TP_ALLOC_ALLOCATED_BYTES,
-    TP_ALLOC_FREED_BYTES,
-    TP_ALLOC_LIVE_BYTES,
-    TP_ALLOC_TEMPORARY,
+#define TP_ALLOC_KEY(id, name, value, help) TP_ALLOC_##id,
+#include "model/alloc_keys.def"
+#undef TP_ALLOC_KEY
     TP_ALLOC_KEYS,
 };
 
@@ -172,16 +184,22 @@ struct tp_alloc_report {
     enum tp_alloc_key key;
     struct tp_alloc_row *rows[TP_ALLOC_GROUPS]; /* descending by the key */
     size_t row_count[TP_ALLOC_GROUPS];
+    double shortened; /* allocations of whose stack only a part was recorded, or nothing */
 };
 
-/** tp_alloc_key_name, _find - "peak_bytes"; TP_ALLOC_KEYS for no such name */
+/** tp_alloc_key_name, _help, _find - "peak_bytes"; a clause; TP_ALLOC_KEYS for no such name */
 const char *tp_alloc_key_name(enum tp_alloc_key key);
+const char *tp_alloc_key_help(enum tp_alloc_key key);
 enum tp_alloc_key tp_alloc_key_find(const char *name);
 double tp_alloc_key_value(const struct tp_alloc_sums *sums, enum tp_alloc_key key);
 
 /** tp_alloc_is_suspect - is more and more live, to the end: are blocks that are live then among
  * each quarter of the process's allocations since the first one there, and some of them? */
 bool tp_alloc_is_suspect(const struct tp_alloc_sums *sums);
+
+/** tp_alloc_is_kept - is all live at the end that was allocated there, and not ever more? A leak of
+ * one burst is, and so is what a program keeps. */
+bool tp_alloc_is_kept(const struct tp_alloc_sums *sums);
 
 /**
  * tp_alloc_report_init - the rows of all groups
@@ -191,7 +209,14 @@ int tp_alloc_report_init(struct tp_alloc_report *report, const struct tp_alloc_p
                          enum tp_alloc_key key);
 void tp_alloc_report_fini(struct tp_alloc_report *report);
 
-/** tp_alloc_error95 - half of the interval in which the true value lies with 95 % */
-double tp_alloc_error95(double variance);
+/** tp_alloc_report_count_shortened - look for such stacks, by what stands for what they lack */
+void tp_alloc_report_count_shortened(struct tp_alloc_report *report,
+                                     const struct tp_strings *strings,
+                                     const struct tp_stacks *stacks);
+
+/** tp_alloc_count_interval, _bytes_interval - in which the number of allocations lies with 95 %,
+ * and what they allocated */
+struct tp_alloc_interval tp_alloc_count_interval(const struct tp_alloc_sums *sums);
+struct tp_alloc_interval tp_alloc_bytes_interval(const struct tp_alloc_sums *sums);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "model/alloc_profile.h"
 #include "view/csv_line.h"
+#include "view/memory_head.h"
 #include "view/view.h"
 
 static const char *const group_names[TP_ALLOC_GROUPS] = {
@@ -15,6 +16,13 @@ static const char *const group_names[TP_ALLOC_GROUPS] = {
 static void put_number(struct tp_buffer *out, const char *key, double value)
 {
     tp_buffer_format(out, ", \"%s\": %.0f", key, value > 0 ? round(value) : 0);
+}
+
+/* Whole numbers, outwards. */
+static void put_interval(struct tp_buffer *out, const char *key, struct tp_alloc_interval interval)
+{
+    tp_buffer_format(out, ", \"%s_low95\": %.0f, \"%s_high95\": %.0f", key, floor(interval.low),
+                     key, ceil(interval.high));
 }
 
 static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bool is_sampled)
@@ -28,10 +36,13 @@ static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bo
     put_number(out, "peak_bytes", sums->peak_bytes);
     put_number(out, "temporary", sums->temporary);
     if (is_sampled) {
-        put_number(out, "allocations_error95", tp_alloc_error95(sums->allocations_variance));
-        put_number(out, "allocated_bytes_error95", tp_alloc_error95(sums->bytes_variance));
+        put_interval(out, "allocations", tp_alloc_count_interval(sums));
+        put_interval(out, "allocated_bytes", tp_alloc_bytes_interval(sums));
     }
-    tp_buffer_format(out, ", \"suspect\": %s", tp_alloc_is_suspect(sums) ? "true" : "false");
+    tp_buffer_format(out, ", \"first_ns\": %lld, \"last_ns\": %lld, \"suspect\": %s, \"kept\": %s",
+                     (long long)sums->first_ns, (long long)sums->last_ns,
+                     tp_alloc_is_suspect(sums) ? "true" : "false",
+                     tp_alloc_is_kept(sums) ? "true" : "false");
 }
 
 static struct tp_frame frame_of(const struct tp_report *report, uint32_t id)
@@ -130,12 +141,14 @@ static void put_head(struct tp_buffer *out, const struct tp_report *report,
                                          : "all",
                      (unsigned long long)p->records, (unsigned long long)p->untimed,
                      (unsigned long long)p->largest_period, p->processes);
+    tp_memory_put_coverage(out, report);
     tp_buffer_format(out,
-                     "\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
-                     "\"resizes\": %llu,\n\"peak_bytes\": %.0f, \"peak_ns\": %lld,\n\"total\": {",
+                     ",\n\"unknown_frees\": %llu, \"unseen_frees\": %llu, \"unwatched\": %llu, "
+                     "\"resizes\": %llu, \"shortened\": %.0f,\n\"peak_bytes\": %.0f, \"peak_ns\": "
+                     "%lld,\n\"total\": {",
                      (unsigned long long)p->unknown_frees, (unsigned long long)p->unseen_frees,
                      (unsigned long long)p->unwatched, (unsigned long long)p->resizes,
-                     round(p->peak_bytes), (long long)p->peak_ns);
+                     round(report->memory->shortened), round(p->peak_bytes), (long long)p->peak_ns);
     put_sums(out, &p->total, p->largest_period != 0);
     tp_buffer_char(out, '}');
 }
@@ -191,11 +204,11 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
                         enum tp_alloc_group group, const struct tp_alloc_row *row)
 {
     const struct tp_alloc_sums *s = &row->sums;
+    struct tp_alloc_interval bytes = tp_alloc_bytes_interval(s);
     struct tp_buffer name = {0};
-    const double values[] = {
-        s->allocations, s->allocated_bytes, s->frees,
-        s->freed_bytes, s->live_blocks,     s->live_bytes,
-        s->peak_bytes,  s->temporary,       tp_alloc_error95(s->bytes_variance)};
+    const double values[] = {s->allocations,   s->allocated_bytes, s->frees,      s->freed_bytes,
+                             s->live_blocks,   s->live_bytes,      s->peak_bytes, s->temporary,
+                             floor(bytes.low), ceil(bytes.high)};
 
     if (group == TP_ALLOC_BY_STACK) {
         put_stack_text(&name, report, row->key);
@@ -208,6 +221,7 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
         tp_csv_line_format(line, "%.0f", values[i] > 0 ? round(values[i]) : 0);
     tp_csv_line_text(line, tp_alloc_is_suspect(s) ? "1" : "0");
+    tp_csv_line_text(line, tp_alloc_is_kept(s) ? "1" : "0");
     tp_csv_line_end(line);
     tp_buffer_fini(&name);
 }
@@ -215,18 +229,11 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
 int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_options *options,
                         struct tp_output *output, struct tp_diag *diag)
 {
-    static const char *const columns[] = {"group",
-                                          "name",
-                                          "allocations",
-                                          "allocated_bytes",
-                                          "frees",
-                                          "freed_bytes",
-                                          "live_blocks",
-                                          "live_bytes",
-                                          "peak_bytes",
-                                          "temporary",
-                                          "allocated_bytes_error95",
-                                          "suspect"};
+    static const char *const columns[] = {
+        "group",      "name",        "allocations",           "allocated_bytes",
+        "frees",      "freed_bytes", "live_blocks",           "live_bytes",
+        "peak_bytes", "temporary",   "allocated_bytes_low95", "allocated_bytes_high95",
+        "suspect"};
     int64_t limit = tp_view_row_limit(options, -1);
     struct tp_csv_line line = {.output = output, .end = "\r\n"};
 

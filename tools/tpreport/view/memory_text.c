@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * The allocation profile for people. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "model/alloc_profile.h"
+#include "view/memory_head.h"
 #include "view/view.h"
 
 #define ROWS_USUALLY 20
@@ -237,6 +239,78 @@ static void put_suspects(struct tp_buffer *out, const struct tp_report *report,
     }
 }
 
+/* ---- what was never freed ---- */
+
+/* Rows at most: less than so much of what is live at the end is not shown. */
+#define KEPT_MOST 100
+
+/* While Python or the loader loads code what stays is what was loaded. */
+static bool is_of_import(const struct tp_report *report, uint32_t stack)
+{
+    const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+
+    for (uint32_t i = 0; i < tp_stacks_count(report->stacks, stack); i++) {
+        const char *frame =
+            tp_strings_get(report->strings, frame_of(report, frames[i]).function)->bytes;
+        if (!strncmp(frame, "<frozen importlib", 17) || !strcmp(frame, "dlopen"))
+            return true;
+    }
+    return false;
+}
+
+static int compare_live(const void *a, const void *b)
+{
+    const struct tp_alloc_row *left = *(const struct tp_alloc_row *const *)a;
+    const struct tp_alloc_row *right = *(const struct tp_alloc_row *const *)b;
+    double l = left->sums.live_bytes, r = right->sums.live_bytes;
+
+    return l != r ? (l < r) - (l > r) : (left->key > right->key) - (left->key < right->key);
+}
+
+/* Descending by live bytes. Return: how many, each a hundredth of all or more. */
+static size_t find_kept(const struct tp_report *report, const struct tp_alloc_row **found,
+                        size_t room)
+{
+    const struct tp_alloc_report *memory = report->memory;
+    double least = memory->profile->total.live_bytes / KEPT_MOST;
+    size_t count = 0;
+
+    for (size_t i = 0; i < memory->row_count[TP_ALLOC_BY_STACK] && count < room; i++) {
+        const struct tp_alloc_row *row = &memory->rows[TP_ALLOC_BY_STACK][i];
+        if (tp_alloc_is_kept(&row->sums) && row->sums.live_bytes >= least &&
+            !is_of_import(report, row->key))
+            found[count++] = row;
+    }
+    qsort(found, count, sizeof(struct tp_alloc_row *), compare_live);
+    return count;
+}
+
+static void put_kept(struct tp_buffer *out, const struct tp_report *report,
+                     const struct tp_view_options *options)
+{
+    const struct tp_alloc_row *found[KEPT_MOST];
+    size_t count = find_kept(report, found, KEPT_MOST);
+    size_t shown = shown_rows(options, count);
+
+    if (!count)
+        return;
+    tp_buffer_string(
+        out,
+        "\nNever freed: a leak of one burst, or what the program keeps; from 1 % of what is live "
+        "at the end on, without imports\n"
+        "  Live blocks  Live at end    Allocated when  Stack, innermost first\n");
+    for (size_t i = 0; i < shown; i++) {
+        const struct tp_alloc_sums *sums = &found[i]->sums;
+        put_count_cell(out, sums->live_blocks);
+        put_bytes_cell(out, sums->live_bytes);
+        tp_buffer_format(out, "%8.3f-%.3f s  ", (double)sums->first_ns / 1e9,
+                         (double)sums->last_ns / 1e9);
+        put_stack_line(out, report, found[i]->key, options);
+    }
+    if (shown < count)
+        tp_buffer_format(out, "%zu more\n", count - shown);
+}
+
 /* ---- the curve ---- */
 
 static void put_curve(struct tp_buffer *out, const struct tp_alloc_curve *curve)
@@ -290,92 +364,6 @@ static void put_counters(struct tp_buffer *out, const struct tp_report *report,
         tp_buffer_format(out, "%zu more\n", table->count - shown);
 }
 
-/* ---- the head ---- */
-
-static void put_line(struct tp_buffer *out, const char *name)
-{
-    tp_buffer_format(out, "%-12s", name);
-}
-
-static void put_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p)
-{
-    put_line(out, "recorded");
-    if (!p->records && !p->threads.count) {
-        tp_buffer_string(out, "no allocations, neither counted nor single ones (TPAGENT_ALLOC)\n");
-        return;
-    }
-    if (!p->records) {
-        tp_buffer_string(out,
-                         "counters of ranges and threads; no single allocations, so no stacks, "
-                         "no peak, no leaks (TPAGENT_ALLOC=sample:BYTES or all has them)\n");
-        return;
-    }
-    if (!p->largest_period) {
-        tp_buffer_format(out, "every allocation, %llu of them", (unsigned long long)p->records);
-        tp_buffer_string(out, p->untimed ? "; " : "");
-        if (p->untimed)
-            tp_buffer_count(out, p->untimed,
-                            "{has|have} no time of {its|their} own and count{s|} as at {its|their} "
-                            "thread's record before");
-        tp_buffer_char(out, '\n');
-        return;
-    }
-    tp_buffer_count(out, p->records, "sample{|s}, one in ");
-    put_bytes(out, (double)p->largest_period);
-    tp_buffer_string(out, " on average; all numbers are estimates\n");
-}
-
-static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
-{
-    const struct tp_alloc_sums *s = &p->total;
-
-    put_line(out, "allocated");
-    put_bytes(out, s->allocated_bytes);
-    if (s->bytes_variance > 0) {
-        tp_buffer_string(out, " +- ");
-        put_bytes(out, tp_alloc_error95(s->bytes_variance));
-        tp_buffer_string(out, " (95 %)");
-    }
-    tp_buffer_string(out, " in ");
-    tp_buffer_count(out, (uint64_t)round(s->allocations), "allocation{|s}, ");
-    tp_buffer_format(out, "%.0f of them temporary\n", round(s->temporary));
-    put_line(out, "freed");
-    put_bytes(out, s->freed_bytes);
-    tp_buffer_string(out, " in ");
-    tp_buffer_count(out, (uint64_t)round(s->frees), "free{|s}\n");
-    put_line(out, "peak");
-    put_bytes(out, p->peak_bytes);
-    tp_buffer_format(out, " at %.3f s%s\n", (double)p->peak_ns / 1e9,
-                     p->processes > 1 ? ", the highest process's; the sum of all processes' peaks"
-                                      : "");
-    put_line(out, "live at end");
-    put_bytes(out, s->live_bytes);
-    tp_buffer_string(out, " in ");
-    tp_buffer_count(out, (uint64_t)round(s->live_blocks), "block{|s}\n");
-}
-
-static void put_doubt(struct tp_buffer *out, const char *label, uint64_t count, const char *text)
-{
-    tp_buffer_format(out, "%-12s", label);
-    tp_buffer_count(out, count, text);
-}
-
-static void put_doubts(struct tp_buffer *out, const struct tp_alloc_profile *p)
-{
-    if (p->unknown_frees)
-        put_doubt(out, "other frees", p->unknown_frees,
-                  "of {a block that was|blocks that were} allocated before the recording, or whose "
-                  "record is lost; in no sum\n");
-    if (p->unseen_frees)
-        put_doubt(out, "lost", p->unseen_frees,
-                  "free{ is|s are} not recorded, seen by {its|their} address being allocated "
-                  "again\n");
-    if (p->unwatched)
-        put_doubt(out, "not watched", p->unwatched,
-                  "sample{|s} beyond what the agent can watch: allocated, but neither freed nor "
-                  "live here\n");
-}
-
 int tp_memory_write_text(const struct tp_report *report, const struct tp_view_options *options,
                          struct tp_output *output, struct tp_diag *diag)
 {
@@ -383,14 +371,13 @@ int tp_memory_write_text(const struct tp_report *report, const struct tp_view_op
     struct tp_buffer out = {0};
 
     (void)diag;
-    put_recorded(&out, p);
+    tp_memory_put_head(&out, report);
     if (p->records) {
-        put_total(&out, p);
-        put_doubts(&out, p);
         put_rows(&out, report, options, TP_ALLOC_BY_RANGE);
         put_rows(&out, report, options, TP_ALLOC_BY_STACK);
         put_rows(&out, report, options, TP_ALLOC_BY_THREAD);
         put_suspects(&out, report, options);
+        put_kept(&out, report, options);
         put_curve(&out, &p->curve);
     }
     if (p->ranges.count)

@@ -18,6 +18,18 @@ static bool is_of(const struct tp_view *view, enum tp_view_subject subject)
     return subject == TP_VIEW_KERNELS ? view->subject >= subject : view->subject == subject;
 }
 
+void tp_view_put_formats(enum tp_view_subject subject, const char *between, struct tp_buffer *out)
+{
+    const char *before = "";
+
+    for (int i = 0; i < VIEW_COUNT; i++) {
+        if (!is_of(&views[i], subject))
+            continue;
+        tp_buffer_format(out, "%s%s", before, views[i].format);
+        before = between;
+    }
+}
+
 const struct tp_view *tp_view_find(enum tp_view_subject subject, const char *format,
                                    struct tp_diag *diag)
 {

@@ -66,6 +66,9 @@ struct tp_view {
 const struct tp_view *tp_view_find(enum tp_view_subject subject, const char *format,
                                    struct tp_diag *diag);
 
+/** tp_view_put_formats - the names of a subject's formats, the default first */
+void tp_view_put_formats(enum tp_view_subject subject, const char *between, struct tp_buffer *out);
+
 #define TP_VIEW(subject, format, function) tp_view_write function;
 #include "view/views.def"
 #undef TP_VIEW
