@@ -104,6 +104,32 @@ def threads_together():
         assert 0 < most <= total, most
 
 
+def blocks_of(out):
+    """Bytes on disk, by the ends of file names."""
+    sizes = {}
+    for folder, _, names in os.walk(out):
+        for name in names:
+            end = os.path.splitext(name)[1]
+            size = os.stat(os.path.join(folder, name)).st_blocks * 512
+            sizes[end] = sizes.get(end, 0) + size
+    return sizes
+
+
+def small_recordings():
+    """What a process with a few records takes on disk: ended, and killed."""
+    die = os.path.join(WORKLOADS, "die")
+    for way, names, all_ in (("exit", 24 << 10, 48 << 10), ("kill", 128 << 10, 420 << 10)):
+        with tap.folder() as out:
+            tap.run([die, way, "10"], tap.recorded_environment(out))
+            sizes = blocks_of(out)
+            print(
+                f"# {way}: {sum(sizes.values()) >> 10} KiB, of which names {sizes['.tpn'] >> 10}"
+            )
+            assert sizes[".tpn"] <= names and sum(sizes.values()) <= all_, sizes
+            tap.equal(info(out)["kinds"]["api_begin"], 11, "ranges")
+            tap.equal(tpreport("check", out).returncode, 0, "check")
+
+
 def many_names():
     with tap.folder() as out:
         count = 1100000
@@ -182,6 +208,7 @@ def space_is_left():
 def main():
     t = tap.Tap()
     t.check("10,000 threads in sequence: nothing lost, memory flat", threads_in_sequence)
+    t.check("small recordings take little of the disk", small_recordings)
     t.check("2,000 of C11, too", c11_threads_in_sequence)
     t.check("500 threads at once within TPAGENT_RING_TOTAL", threads_together)
     t.check("more names than there is room for", many_names)
