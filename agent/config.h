@@ -9,7 +9,13 @@
 
 #define TP_CONFIG_TEXT_MAX 1024
 
-enum tp_config_alloc { TP_ALLOC_OFF, TP_ALLOC_COUNT, TP_ALLOC_SAMPLE, TP_ALLOC_ALL };
+enum tp_config_alloc {
+    TP_ALLOC_OFF,
+    TP_ALLOC_COUNT,
+    TP_ALLOC_SAMPLE,
+    TP_ALLOC_COUNT_SAMPLE,
+    TP_ALLOC_ALL
+};
 enum tp_config_shapes { TP_SHAPES_OFF, TP_SHAPES_ON, TP_SHAPES_ALL };
 enum tp_config_when_big { TP_BIG_KEEP_LAST, TP_BIG_KEEP_FIRST };
 enum tp_config_when_full { TP_FULL_AUTO, TP_FULL_DROP, TP_FULL_WAIT };

@@ -530,12 +530,13 @@ static void put_end_line(struct tp_live *live, struct tp_text *meta, const char 
 {
     uint32_t names = atomic_load(&live->names.next_id);
 
-    tp_text_format(
-        meta,
-        "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu,\"alloc_calls\":%llu,\"allocated_bytes\":%"
-        "llu,\"freed_bytes\":%llu",
-        reason, (unsigned long long)tp_ticks(), (unsigned long long)counters->alloc_calls,
-        (unsigned long long)counters->allocated_bytes, (unsigned long long)counters->freed_bytes);
+    tp_text_format(meta, "{\"t\":\"end\",\"reason\":\"%s\",\"ticks\":%llu", reason,
+                   (unsigned long long)tp_ticks());
+    if (tp_recording_counts())
+        tp_text_format(meta, ",\"alloc_calls\":%llu,\"allocated_bytes\":%llu,\"freed_bytes\":%llu",
+                       (unsigned long long)counters->alloc_calls,
+                       (unsigned long long)counters->allocated_bytes,
+                       (unsigned long long)counters->freed_bytes);
     if (live->names.final_bytes)
         tp_text_format(meta, ",\"names\":%u,\"names_bytes\":%llu", names - TP_NAME_FIRST,
                        (unsigned long long)live->names.final_bytes);

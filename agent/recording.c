@@ -463,6 +463,11 @@ static uint64_t guess_rate(void)
     return (uint64_t)((double)(now.ticks - tp_agent.first_pair.ticks) * 1e9 / (double)ns);
 }
 
+bool tp_recording_counts(void)
+{
+    return tp_source_wanted(TP_SOURCE_MALLOC) && tp_agent.config.alloc.choice != TP_ALLOC_SAMPLE;
+}
+
 #define START_FIELD 20 /* in /proc/self/stat, behind the name */
 
 /* When the kernel says that the process began, in its own unit: the same behind execve. */
@@ -505,7 +510,7 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
     put_key_text(text, "cwd", cwd);
     put_key_text(text, "clock", tp_clock_name());
     tp_text_format(text, ",\"ticks_per_second\":%llu", (unsigned long long)guess_rate());
-    if (tp_source_wanted(TP_SOURCE_MALLOC))
+    if (tp_recording_counts())
         put_key_text(text, "memory", "malloc");
     put_key_text(text, "ring_dir", live->ring_dir);
     if (tp_agent.armed_pid) {

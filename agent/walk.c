@@ -33,9 +33,8 @@ static inline bool still(const struct tp_unwind *next)
             (next->bp_at != TP_UNWIND_FURTHER && tp_unwind_word(next->bp_at) == next->bp));
 }
 
-/* From frame @i of the last walk on. Return: false: the walk is over. */
-static inline bool follow(struct tp_walk *w, struct tp_last_walk *last, unsigned i,
-                          struct tp_unwind *at)
+/* From frame @i of the last walk on, to last->end. Return: false: the walk is over. */
+static inline bool follow(struct tp_walk *w, struct tp_last_walk *last, unsigned i)
 {
     bool goes_on = true;
 
@@ -43,7 +42,6 @@ static inline bool follow(struct tp_walk *w, struct tp_last_walk *last, unsigned
         goes_on = add(w, last->frames[++i].pc);
         last->outer[i] = w->hash;
     }
-    *at = last->frames[i];
     last->end = i;
     return goes_on;
 }
@@ -109,19 +107,18 @@ static void keep_end(struct tp_last_walk *last, const struct tp_walk *w, bool go
 static inline void go_on(struct tp_walk *w, uintptr_t high, struct tp_last_walk *last,
                          unsigned known, unsigned count, bool goes_on)
 {
-    struct tp_unwind at = last->frames[known];
     bool is_as_it_was = goes_on && is_as_before(w, last, known);
 
     if (is_as_it_was) {
-        at = last->frames[last->end];
         goes_on = last->goes_on;
     } else {
         last->outer[known] = w->hash;
         last->end = known;
-        goes_on = goes_on && follow(w, last, known, &at);
+        goes_on = goes_on && follow(w, last, known);
     }
-    if (goes_on && tp_unwind_step(&at, high)) {
-        /* it goes another way now, or further */
+    /* a copy only where it goes another way now, or further */
+    struct tp_unwind at;
+    if (goes_on && (at = last->frames[last->end], tp_unwind_step(&at, high))) {
         if (add(w, at.pc))
             step_on(w, &at, high);
         last->first = TP_WALK_FRAMES;

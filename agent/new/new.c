@@ -73,6 +73,7 @@ static void try_out(const struct tp_allocation_hooks *found)
     const void *nothrow = &nothrow_object;
     const size_t size = 64, alignment = 64;
 
+    found->try_out(1);
 #define TP_NEW(symbol, parameters, arguments, unused)
 #define TP_DELETE(symbol, parameters, arguments)                                                   \
     {                                                                                              \
@@ -91,6 +92,7 @@ static void try_out(const struct tp_allocation_hooks *found)
 #undef TP_NEW
 #undef TP_DELETE
     (void)alignment;
+    found->try_out(0);
     atomic_store(&hooks, found);
 }
 

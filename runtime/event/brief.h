@@ -29,6 +29,8 @@
 #define TP_ALLOC_RESIZED 1u   /* flags of allocations and frees */
 #define TP_ALLOC_UNWATCHED 2u /* of allocations: the free will not be recorded */
 #define TP_ALLOC_UNTIMED 4u   /* the time is that of the record before; it was later */
+#define TP_ALLOC_BY_ASKED 8u  /* a sample, drawn by the bytes asked for and so many more: */
+#define TP_ALLOC_DRAWN_MORE 16u
 
 static inline bool tp_is_brief(unsigned kind)
 {

@@ -35,13 +35,16 @@ def record(out, command, **variables):
 
 def memory(out, *options, status=0):
     done = subprocess.run(
-        [tap.TPREPORT, "memory", "--format", "json", *options, out],
+        [tap.TPREPORT, "memory", "--format", "json", "--no-lines", *options, out],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         check=False,
     )
     tap.equal(done.returncode, status, "tpreport's status: " + done.stderr.decode())
     return json.loads(done.stdout)
+
+
+WHAT_COUNTERS_CALL = {"net_bytes": "live_bytes"}
 
 
 def counter(report, name, what):
@@ -66,11 +69,21 @@ def by_stack(report, *frames):
 def of_all_and_of_every_byte_sampled(check):
     """With a sample every byte each allocation is one, and so is known each free."""
 
-    def both():
-        check("all")
-        check("sample:1")
+    def each():
+        for recorded in ("all", "count+sample:1", "sample:1"):
+            check(recorded)
 
-    return both
+    return each
+
+
+def agrees_with_counters(report, recorded, name, **wanted):
+    """The row's and the counters' numbers are these, if there are counters."""
+    for what, number in wanted.items():
+        tap.equal(row(report, name)[WHAT_COUNTERS_CALL.get(what, what)], number, what)
+        if recorded.startswith("sample"):
+            tap.equal(report["range_counters"] + report["thread_counters"], [], "counters")
+        else:
+            tap.equal(counter(report, name, what), number, f"{what}, counters")
 
 
 @of_all_and_of_every_byte_sampled
@@ -79,12 +92,10 @@ def family_counts_once(recorded):
         record(out, [ALLOCS, "family"], TPAGENT_ALLOC=recorded)
         report = memory(out)
         work = row(report, "work")
-        tap.equal(work["allocations"], counter(report, "work", "allocations"), "allocations")
-        tap.equal(work["allocations"], 12, "allocations")
-        tap.equal(work["allocated_bytes"], counter(report, "work", "allocated_bytes"), "bytes")
+        held = {"allocated_bytes": work["allocated_bytes"], "net_bytes": work["live_bytes"]}
+        agrees_with_counters(report, recorded, "work", allocations=12, **held)
         tap.equal(work["frees"], 11, "frees")
         tap.equal(work["live_blocks"], 1, "blocks at the end")
-        tap.equal(work["live_bytes"], counter(report, "work", "net_bytes"), "bytes at the end")
         tap.equal(report["unseen_frees"], 0, "addresses allocated twice")
         tap.equal(report["resizes"], 2, "resizes of a block that there was")
 
@@ -213,19 +224,18 @@ def one_thread_loses_nothing():
 def bytes_are_those_of_the_allocator():
     """Of all sizes and kinds, whichever way they are recorded."""
     count = 3000
-    for alloc in ("count", "sample:64k", "all"):
+    for alloc in ("count", "count+sample:64k", "all", "sample:1"):
         with tap.folder() as out:
             held = int(record(out, [ALLOCS, "sizes", str(count)], TPAGENT_ALLOC=alloc))
             report = memory(out)
-            wanted = (count + count // 4, held)  # one in four was another one first
-            found = tuple(counter(report, "work", w) for w in ("allocations", "allocated_bytes"))
-            tap.equal(found, wanted, f"{alloc}: allocations and bytes that were counted")
-            if alloc == "all":
-                work = row(report, "work")
-                found = (work["allocations"], work["allocated_bytes"])
-                tap.equal(found, wanted, "allocations and bytes that were recorded")
-                net = counter(report, "work", "net_bytes")
-                tap.equal(work["live_bytes"], net, "bytes at the end")
+            # one in four was another one first
+            wanted = {"allocations": count + count // 4, "allocated_bytes": held}
+            if alloc in ("all", "sample:1"):
+                wanted["net_bytes"] = row(report, "work")["live_bytes"]
+                agrees_with_counters(report, alloc, "work", **wanted)
+            else:
+                found = {w: counter(report, "work", w) for w in wanted}
+                tap.equal(found, wanted, f"{alloc}: allocations and bytes that were counted")
 
 
 def busy_program_gets_a_thread():
@@ -256,10 +266,9 @@ def resizes_in_parts_count_once(recorded):
             tap.equal((done.returncode, done.stderr), (0, b""), "check")
             report = memory(out)
             work = row(report, "work")
-            tap.equal(work["allocations"], count, "allocations")
+            agrees_with_counters(report, recorded, "work", allocations=count)
             tap.equal((work["frees"], work["live_blocks"]), (count, 0), "frees, left")
             tap.equal(report["unknown_frees"], 0, "frees not joined")
-            tap.equal(work["allocations"], counter(report, "work", "allocations"), "counters")
 
 
 def handlers_count_while_the_thread_is_made():
@@ -291,7 +300,8 @@ def blocks_go_from_hand_to_hand():
     """Three threads free what the others allocated, and get each other's addresses again."""
     count = 200000
     with tap.folder() as out:
-        record(out, [ALLOCS, "handover", str(count)], TPAGENT_ALLOC="all", TPAGENT_STACKS="4")
+        stacks = {"TPAGENT_STACKS": "4", "TPAGENT_WHEN_FULL": "wait"}
+        record(out, [ALLOCS, "handover", str(count)], TPAGENT_ALLOC="all", **stacks)
         report = memory(out)
         blocks = by_stack(report, "take", "hand_over")
     tap.equal(blocks["allocations"], 3 * count, "allocations")
@@ -303,7 +313,13 @@ def thread_is_made_the_second_time():
     """Where the agent's could not be made before the program's first."""
     preload = os.path.join(WORKLOADS, "no_first_thread.so")
     with tap.folder() as out:
-        record(out, [ALLOCS, "handover", "200000"], TPAGENT_ALLOC="all", LD_PRELOAD=preload)
+        record(
+            out,
+            [ALLOCS, "handover", "200000"],
+            TPAGENT_ALLOC="all",
+            TPAGENT_WHEN_FULL="wait",
+            LD_PRELOAD=preload,
+        )
         done = tap.run([tap.TPREPORT, "info", out], tap.clean_environment())
         assert b"whole       yes" in done.stdout, done.stdout.decode()
 
@@ -364,7 +380,7 @@ def threads_and_time_are_told():
         at = report["peak_ns"] // report["curve"]["width_ns"]
         tap.equal(curve.index(max(curve)), at, "where it is")
         text = subprocess.run(
-            [tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True
+            [tap.TPREPORT, "memory", "--no-lines", out], stdout=subprocess.PIPE, check=True
         ).stdout.decode()
         assert "By thread\n" in text and "Live over time, the most in each stretch\n" in text, text
         assert "#" * 40 + "\n" in text, text
@@ -391,15 +407,16 @@ def child_counts_from_its_own_start():
 
 def temporary_ones_of_samples():
     """Between a sample and its free others were allocated that are no samples."""
-    with tap.folder() as out:
-        record(out, [ALLOCS, "mix", "100000"], TPAGENT_ALLOC="sample:64k")
-        total = memory(out)["total"]
-        assert total["temporary"] < 0.02 * total["allocations"], total
-    with tap.folder() as out:
-        record(out, [ALLOCS, "leak", "20000"], TPAGENT_ALLOC="sample:64k")
-        total = memory(out)["total"]
-        share = total["temporary"] / total["allocations"]
-        assert 0.3 < share < 0.7, total
+    for alloc in ("sample:64k", "count+sample:64k"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "mix", "100000"], TPAGENT_ALLOC=alloc)
+            total = memory(out)["total"]
+            assert total["temporary"] < 0.02 * total["allocations"], (alloc, total)
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "20000"], TPAGENT_ALLOC=alloc)
+            total = memory(out)["total"]
+            share = total["temporary"] / total["allocations"]
+            assert 0.3 < share < 0.7, (alloc, total)
 
 
 def busy_children_are_recorded():
@@ -415,17 +432,33 @@ def busy_children_are_recorded():
             assert abs(leaked - wanted) <= 2, (count, leaked)
 
 
-def samples_agree_with_counters():
+def exact_bytes(count, seed):
+    with tap.folder() as out:
+        record(out, [ALLOCS, "mix", count, seed], TPAGENT_ALLOC="count")
+        return counter(memory(out), "work", "allocated_bytes")
+
+
+def samples_agree_with_exact_sums():
+    samples_agree("count+sample")
+    samples_agree("sample")
+
+
+def samples_agree(alloc):
     """Sums of samples against the exact ones, over many seeds: as far off as they say, not more."""
     seed = random.randrange(1 << 32)
-    print(f"# seed {seed}")
+    print(f"# {alloc}, seed {seed}")
     period, runs = 64 << 10, 40
     outside, scores = 0, []
     for i in range(runs):
         with tap.folder() as out:
-            record(out, [ALLOCS, "mix", "4000", str(seed + i)], TPAGENT_ALLOC=f"sample:{period}")
+            count, this = "4000", str(seed + i)
+            record(out, [ALLOCS, "mix", count, this], TPAGENT_ALLOC=f"{alloc}:{period}")
             report = memory(out)
-            exact = counter(report, "work", "allocated_bytes")
+            exact = exact_bytes(count, this)
+            if alloc == "sample":
+                tap.equal(report["range_counters"], [], "counters")
+            else:
+                tap.equal(counter(report, "work", "allocated_bytes"), exact, "counters")
             work = row(report, "work")
             tap.equal(report["recorded"], "samples", "recorded")
             tap.equal(report["period_bytes"], period, "period")
@@ -444,15 +477,38 @@ def samples_agree_with_counters():
 
 
 def every_byte_sampled_is_all():
+    exact = exact_bytes("2000", "7")
+    for alloc in ("count+sample:1", "sample:1"):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "mix", "2000", "7"], TPAGENT_ALLOC=alloc)
+            report = memory(out)
+            net = row(report, "work")["live_bytes"]
+            agrees_with_counters(report, alloc, "work", allocated_bytes=exact, net_bytes=net)
+
+
+def nothing_of_allocations_says_so():
     with tap.folder() as out:
-        record(out, [ALLOCS, "mix", "2000", "7"], TPAGENT_ALLOC="sample:1")
+        record(out, [ALLOCS, "leak", "100"], TPAGENT_ALLOC="off")
         report = memory(out)
         tap.equal(
-            row(report, "work")["allocated_bytes"],
-            counter(report, "work", "allocated_bytes"),
-            "bytes",
+            (report["recorded"], report["range_counters"], report["thread_counters"]),
+            ("nothing", [], []),
+            "report",
         )
-        tap.equal(row(report, "work")["live_bytes"], counter(report, "work", "net_bytes"), "net")
+        done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True)
+        tap.equal(
+            done.stdout,
+            b"recorded    no allocations, neither counted nor single ones (TPAGENT_ALLOC)\n",
+            "text",
+        )
+
+
+def averages_of_samples_alone_have_no_memory():
+    for alloc, has_memory in (("sample:64k", False), ("count+sample:64k", True)):
+        with tap.folder() as out:
+            record(out, [ALLOCS, "leak", "100"], TPAGENT_ALLOC=alloc)
+            done = subprocess.run([tap.TPREPORT, out], stdout=subprocess.PIPE, check=True)
+            tap.equal(b"CPU Mem" in done.stdout, has_memory, f"{alloc}: memory columns")
 
 
 def counters_alone_say_so():
@@ -524,7 +580,9 @@ def other_formats():
 
         def output(*options):
             return subprocess.run(
-                [tap.TPREPORT, "memory", *options, out], stdout=subprocess.PIPE, check=True
+                [tap.TPREPORT, "memory", "--no-lines", *options, out],
+                stdout=subprocess.PIPE,
+                check=True,
             ).stdout.decode()
 
         folded = output("--format", "folded", "--sort-by", "live_bytes").splitlines()
@@ -576,9 +634,11 @@ CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own
 CHECK.check("a forked child's counters are its own", child_counts_from_its_own_start)
 CHECK.check("temporary allocations among samples", temporary_ones_of_samples)
 CHECK.check("a forked child that allocates much is recorded", busy_children_are_recorded)
-CHECK.check("sums of samples agree with the exact counters", samples_agree_with_counters)
+CHECK.check("sums of samples agree with exact ones", samples_agree_with_exact_sums)
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
+CHECK.check("a recording without any says so", nothing_of_allocations_says_so)
+CHECK.check("averages beside samples alone", averages_of_samples_alone_have_no_memory)
 CHECK.check("a selection that leaves nothing says so", selections_that_leave_nothing_say_so)
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)

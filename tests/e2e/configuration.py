@@ -376,8 +376,8 @@ def main():
     t.check(
         "no means off",
         one_line,
-        "tpagent: TPAGENT_ALLOC=no is not one of off|count|sample:BYTES|all; nearest: off; "
-        "using count",
+        "tpagent: TPAGENT_ALLOC=no is not one of off|count|sample:BYTES|count+sample:BYTES|all; "
+        "nearest: off; using count",
         TPAGENT_ALLOC="no",
     )
     t.check(

@@ -94,7 +94,7 @@ def torch_runs():
 def lives_under_its_filter(*arguments):
     """The recording ends before a filter that kills for any system call of ours, and is whole."""
     command = [os.path.join(WORKLOADS, "filtered"), *arguments]
-    for alloc in ("count", "sample:4k", "all"):
+    for alloc in ("count", "sample:4k", "count+sample:4k", "all"):
         bare, _ = compare(command, TPAGENT_ALLOC=alloc)
         tap.equal(bare.returncode, 3, "exit status of the bare run")
         with tap.folder() as out:

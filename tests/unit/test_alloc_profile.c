@@ -167,15 +167,15 @@ START_TEST(samples_stand_for_what_was_not_recorded)
 {
     begin();
     const struct tp_alloc_event event = {
-        .address = 0x100, .bytes = 1000, .period = 1000, .is_selected = true};
-    double weight = 1 / (1 - exp(-1));
+        .address = 0x100, .bytes = 1000, .drawn_bytes = 2000, .period = 1000, .is_selected = true};
+    double weight = 1 / (1 - exp(-2));
 
     ck_assert_int_eq(tp_alloc_profile_allocated(&profile, &event, 0), 0);
     finish();
     expect(profile.total.allocations, weight, "allocations");
     expect(profile.total.allocated_bytes, 1000 * weight, "bytes");
     expect(profile.total.live_bytes, 1000 * weight, "live");
-    expect(profile.total.bytes_variance, 1e6 * exp(-1) * weight * weight, "variance");
+    expect(profile.total.bytes_variance, 1e6 * exp(-2) * weight * weight, "variance");
     expect(tp_alloc_error95(4), 3.92, "95 %");
     end();
 }

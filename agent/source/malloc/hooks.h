@@ -11,8 +11,11 @@
 #define TP_ALLOCATION_HOOKS "tpagent_allocation_hooks"
 
 struct tp_allocation_hooks {
-    /* how often the calling thread allocated and freed through the malloc family */
+    /* numbers of the calling thread's that change when it allocates and when it frees through the
+     * malloc family; that of frees only while something is tried out */
     void (*count)(uint64_t *ret_allocations, uint64_t *ret_frees);
+    /* 1: from now on frees change theirs; 0, once for each 1: no more */
+    void (*try_out)(int is_on);
     /* a block of an operator new that does not call malloc; @frame: of who the program has called
      */
     void (*allocated)(void *pointer, size_t size, const void *frame);

@@ -17,10 +17,10 @@
 
 #include "base/text.h"
 #include "real.h"
+#include "source/malloc/counted.h"
 #include "source/malloc/hooks.h"
 #include "source/malloc/malloc.h"
-#include "source/malloc/profile.h"
-#include "source/malloc/usable.h"
+#include "source/malloc/ways.h"
 #include "sources.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -30,30 +30,14 @@ void cfree(void *pointer);
 void free_sized(void *pointer, size_t hint);
 void free_aligned_sized(void *pointer, size_t alignment, size_t hint);
 
-/* TP_MALLOC_OFF when the source is not wanted: then only the next function is called. */
-static enum tp_malloc_mode mode = TP_MALLOC_COUNT;
-
 #define HERE __builtin_frame_address(0)
 
-/*
- * The short way of what is called most, where allocations are counted and at most samples of them
- * recorded: all that it needs, in one cache line. The next functions are NULL before the start and
- * in the other modes.
- */
-static struct {
-    void *(*malloc)(size_t);
-    void (*free)(void *);
-    void *(*calloc)(size_t, size_t);
-    bool is_told;                     /* blocks say what they hold */
-    struct tp_watched_filter watched; /* all zero where there are no samples */
-} __attribute__((aligned(64))) counted;
+/* Operators that are being tried out: meanwhile each call is seen. */
+static _Atomic int being_tried;
 
-static inline bool ready(void)
+static void choose_ways(void)
 {
-    if (tp_likely(tp_real.malloc != NULL))
-        return true;
-    tp_real_find();
-    return tp_real.malloc && !tp_tls.resolving;
+    tp_ways_choose(tp_malloc_mode, atomic_load(&being_tried) > 0);
 }
 
 /* Blocks that must still agree before all are believed; 0: none, -1: one did not. */
@@ -66,15 +50,15 @@ static void try_told(const void *pointer, size_t bytes)
 
     if (left <= 0 || told == (size_t)-1)
         return;
-    if (told != bytes) {
+    if (told != bytes)
         atomic_store(&trials, -1);
-        counted.is_told = false;
-    } else if (atomic_compare_exchange_strong(&trials, &left, left - 1) && left == 1) {
-        counted.is_told = true;
-    }
+    else if (!atomic_compare_exchange_strong(&trials, &left, left - 1) || left != 1)
+        return;
+    tp_malloc_is_told = told == bytes;
+    choose_ways();
 }
 
-static __attribute__((noinline)) size_t measured(void *pointer)
+size_t tp_malloc_measured(void *pointer)
 {
     size_t bytes = tp_real.malloc_usable_size ? tp_real.malloc_usable_size(pointer) : 0;
 
@@ -83,172 +67,20 @@ static __attribute__((noinline)) size_t measured(void *pointer)
     return bytes;
 }
 
-static inline size_t usable(void *pointer)
-{
-    size_t told = tp_likely(counted.is_told) ? tp_usable_told(pointer) : (size_t)-1;
-
-    return tp_likely(told != (size_t)-1) ? told : measured(pointer);
-}
-
-static inline void count_allocation(size_t bytes)
-{
-    tp_tls.alloc_calls++;
-    tp_tls.allocated_bytes += bytes;
-}
-
-static inline void count_free(size_t bytes)
-{
-    tp_tls.freed_calls++;
-    tp_tls.freed_bytes += bytes;
-}
-
-/* One that is counted: as a record, where single ones are recorded. */
-static inline __attribute__((always_inline)) void
-record_allocation(void *pointer, size_t bytes, size_t asked, const void *frame, unsigned flags)
-{
-    if (mode == TP_MALLOC_ALL && !tp_profile_depth &&
-        tp_likely(tp_profile_brief(TP_EVENT_ALLOC_BRIEF, pointer, bytes, TP_NAME_NONE,
-                                   tp_slack_and_flags(bytes, asked, flags))))
-        return;
-    if (mode >= TP_MALLOC_SAMPLE && tp_profile_due(mode, bytes))
-        tp_profile_allocated(mode, pointer, bytes, asked, frame, flags);
-}
-
-static inline __attribute__((always_inline)) void record_free(void *pointer, size_t bytes)
-{
-    if (mode == TP_MALLOC_ALL &&
-        tp_likely(tp_profile_brief(TP_EVENT_FREE_BRIEF, pointer, bytes, 0, 0)))
-        return;
-    if (mode >= TP_MALLOC_SAMPLE && tp_profile_may_be_known(mode, pointer))
-        tp_profile_freed(mode, pointer);
-}
-
-/* Behind the next function: an allocation, whatever the mode. */
-static inline __attribute__((always_inline)) void
-allocated(void *pointer, size_t asked, uint64_t calls_before, const void *frame)
-{
-    if (!pointer || mode == TP_MALLOC_OFF || tp_tls.alloc_calls != calls_before)
-        return;
-    size_t bytes = usable(pointer);
-    count_allocation(bytes);
-    record_allocation(pointer, bytes, asked, frame, 0);
-}
-
-/* Before the next function: a free, whatever the mode. */
-static inline __attribute__((always_inline)) void freeing(void *pointer)
-{
-    if (mode == TP_MALLOC_OFF)
-        return;
-    size_t bytes = usable(pointer);
-    count_free(bytes);
-    record_free(pointer, bytes);
-}
-
 static void *no_memory(void)
 {
     errno = ENOMEM;
     return NULL;
 }
 
-/* What follows are functions to which a wrapper jumps: their frame is the one below the program's.
- */
-
-/* An allocation that was counted and may be a sample. Where there are none, no other one of this
- * thread comes here. */
-static __attribute__((noinline)) void *due(void *pointer, size_t bytes, size_t asked)
-{
-    if (mode == TP_MALLOC_SAMPLE)
-        tp_profile_allocated(mode, pointer, bytes, asked, HERE, 0);
-    else
-        tp_tls.sample_at = UINT64_MAX;
-    __asm__("" : "+r"(pointer)); /* a compiler that knew what is returned would not jump here */
-    return pointer;
-}
-
-static __attribute__((noinline)) void *malloc_otherwise(size_t size)
-{
-    if (tp_unlikely(!ready()))
-        return tp_arena_allocate(16, size);
-    uint64_t calls = tp_tls.alloc_calls;
-    void *pointer = tp_real.malloc(size);
-    allocated(pointer, size, calls, HERE);
-    return pointer;
-}
-
-static __attribute__((noinline)) void free_otherwise(void *pointer)
-{
-    size_t size;
-
-    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
-        return;
-    freeing(pointer);
-    tp_real.free(pointer);
-}
-
-static __attribute__((noinline)) void *calloc_otherwise(size_t count, size_t size)
-{
-    size_t bytes;
-
-    if (tp_unlikely(!ready()))
-        return __builtin_mul_overflow(count, size, &bytes) ? NULL : tp_arena_allocate(16, bytes);
-    uint64_t calls = tp_tls.alloc_calls;
-    void *pointer = tp_real.calloc(count, size);
-    allocated(pointer, count * size, calls, HERE);
-    return pointer;
-}
-
-/* The short ways. They call out of registers: out of memory it takes longer. */
-
-EXPORT void *malloc(size_t size)
-{
-    void *(*next)(size_t) = counted.malloc;
-
-    if (tp_unlikely(!next))
-        return malloc_otherwise(size);
-    uint64_t calls = tp_tls.alloc_calls;
-    void *pointer = next(size);
-    if (tp_unlikely(!pointer || tp_tls.alloc_calls != calls))
-        return pointer;
-    size_t bytes = usable(pointer);
-    count_allocation(bytes);
-    return tp_profile_sample_due(bytes) ? due(pointer, bytes, size) : pointer;
-}
-
-EXPORT void free(void *pointer)
-{
-    void (*next)(void *) = counted.free;
-    size_t size;
-
-    if (tp_unlikely(!next || !pointer || tp_arena_owns(pointer, &size))) {
-        free_otherwise(pointer);
-        return;
-    }
-    count_free(usable(pointer));
-    if (tp_unlikely(counted.watched.mask) && tp_watched_maybe(&counted.watched, pointer))
-        tp_profile_freed(TP_MALLOC_SAMPLE, pointer);
-    next(pointer);
-}
-
-EXPORT void *calloc(size_t count, size_t size)
-{
-    void *(*next)(size_t, size_t) = counted.calloc;
-
-    if (tp_unlikely(!next))
-        return calloc_otherwise(count, size);
-    uint64_t calls = tp_tls.alloc_calls;
-    void *pointer = next(count, size);
-    if (tp_unlikely(!pointer || tp_tls.alloc_calls != calls))
-        return pointer;
-    size_t bytes = usable(pointer);
-    count_allocation(bytes);
-    return tp_profile_sample_due(bytes) ? due(pointer, bytes, count * size) : pointer;
-}
-
 /* A block of the arena grows by moving to a real one. */
 static void *leave_arena(void *pointer, size_t old_size, size_t size)
 {
-    void *moved = malloc(size);
-
+    if (tp_unlikely(!tp_malloc_ready()))
+        return tp_arena_allocate(16, size);
+    uint64_t before = tp_malloc_allocations();
+    void *moved = tp_real.malloc(size);
+    tp_malloc_allocated(moved, size, before, HERE, 0);
     if (moved)
         memcpy(moved, pointer, old_size < size ? old_size : size);
     return moved;
@@ -257,7 +89,7 @@ static void *leave_arena(void *pointer, size_t old_size, size_t size)
 /* A resize by the next function: what is known before it. */
 struct resize {
     void *old;
-    uint64_t calls, freed_calls;
+    uint64_t allocations, freed_calls;
     struct tp_resize_time time;
     size_t freed; /* what the old block holds */
     int is_known; /* a free of it is to be recorded */
@@ -265,14 +97,16 @@ struct resize {
 
 static inline struct resize before_resize(void *pointer)
 {
+    enum tp_malloc_mode mode = tp_malloc_mode;
     struct resize r = {
-        .old = pointer, .calls = tp_tls.alloc_calls, .freed_calls = tp_tls.freed_calls};
+        .old = pointer, .allocations = tp_malloc_allocations(), .freed_calls = tp_tls.freed_calls};
 
-    if (pointer && mode != TP_MALLOC_OFF) {
-        r.freed = usable(pointer);
-        if (mode >= TP_MALLOC_SAMPLE)
-            r.is_known = tp_profile_resize(mode, pointer, &r.time);
-    }
+    if (!pointer || mode == TP_MALLOC_OFF)
+        return r;
+    if (mode != TP_MALLOC_SAMPLE)
+        r.freed = tp_malloc_usable(pointer);
+    if (mode >= TP_MALLOC_SAMPLE)
+        r.is_known = tp_profile_resize(mode, pointer, &r.time);
     return r;
 }
 
@@ -280,21 +114,17 @@ static inline struct resize before_resize(void *pointer)
 static inline __attribute__((always_inline)) void count_resize(const struct resize *r, void *result,
                                                                size_t size, const void *frame)
 {
+    enum tp_malloc_mode mode = tp_malloc_mode;
     bool freed = r->old && (result || !size);
 
     if (mode == TP_MALLOC_OFF)
         return;
-    bool is_allocated = tp_tls.alloc_calls != r->calls; /* by an inner wrapper */
-    bool is_freed = tp_tls.freed_calls != r->freed_calls;
+    bool is_freed = tp_tls.freed_calls != r->freed_calls; /* by an inner wrapper */
     if (freed && r->freed && !is_freed)
-        count_free(r->freed);
+        tp_malloc_count_free(r->freed);
     if (r->is_known && !(mode == TP_MALLOC_ALL && is_freed)) /* that one has recorded it */
         tp_profile_resized(mode, r->old, freed ? &r->freed : NULL, &r->time);
-    if (!result || is_allocated)
-        return;
-    size_t bytes = usable(result);
-    count_allocation(bytes);
-    record_allocation(result, bytes, size, frame, r->old ? TP_ALLOC_RESIZED : 0);
+    tp_malloc_allocated(result, size, r->allocations, frame, r->old ? TP_ALLOC_RESIZED : 0);
 }
 
 EXPORT void *realloc(void *pointer, size_t size)
@@ -303,7 +133,7 @@ EXPORT void *realloc(void *pointer, size_t size)
 
     if (tp_arena_owns(pointer, &old_size))
         return leave_arena(pointer, old_size, size);
-    if (tp_unlikely(!ready()))
+    if (tp_unlikely(!tp_malloc_ready()))
         return pointer ? NULL : tp_arena_allocate(16, size);
     struct resize r = before_resize(pointer);
     void *result = tp_real.realloc(pointer, size);
@@ -319,7 +149,7 @@ EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
         return no_memory();
     if (tp_arena_owns(pointer, &old_size))
         return leave_arena(pointer, old_size, bytes);
-    if (tp_unlikely(!ready() || !tp_real.reallocarray))
+    if (tp_unlikely(!tp_malloc_ready() || !tp_real.reallocarray))
         return no_memory();
     struct resize r = before_resize(pointer);
     tp_tls.resizing = r.is_known ? pointer : NULL;
@@ -332,64 +162,64 @@ EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
 
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-    if (tp_unlikely(!ready()))
+    if (tp_unlikely(!tp_malloc_ready()))
         return tp_arena_allocate(alignment, size);
     if (!tp_real.memalign)
         return no_memory();
-    uint64_t calls = tp_tls.alloc_calls;
+    uint64_t before = tp_malloc_allocations();
     void *pointer = tp_real.memalign(alignment, size);
-    allocated(pointer, size, calls, HERE);
+    tp_malloc_allocated(pointer, size, before, HERE, 0);
     return pointer;
 }
 
 EXPORT int posix_memalign(void **ret_pointer, size_t alignment, size_t size)
 {
-    if (tp_unlikely(!ready() || !tp_real.posix_memalign)) {
+    if (tp_unlikely(!tp_malloc_ready() || !tp_real.posix_memalign)) {
         void *pointer = tp_real.malloc ? NULL : tp_arena_allocate(alignment, size);
         if (pointer)
             *ret_pointer = pointer;
         return pointer ? 0 : ENOMEM;
     }
-    uint64_t calls = tp_tls.alloc_calls;
+    uint64_t before = tp_malloc_allocations();
     int error = tp_real.posix_memalign(ret_pointer, alignment, size);
     if (!error)
-        allocated(*ret_pointer, size, calls, HERE);
+        tp_malloc_allocated(*ret_pointer, size, before, HERE, 0);
     return error;
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-    if (tp_unlikely(!ready()))
+    if (tp_unlikely(!tp_malloc_ready()))
         return tp_arena_allocate(alignment, size);
     if (!tp_real.aligned_alloc)
         return no_memory();
-    uint64_t calls = tp_tls.alloc_calls;
+    uint64_t before = tp_malloc_allocations();
     void *pointer = tp_real.aligned_alloc(alignment, size);
-    allocated(pointer, size, calls, HERE);
+    tp_malloc_allocated(pointer, size, before, HERE, 0);
     return pointer;
 }
 
 EXPORT void *valloc(size_t size)
 {
-    if (tp_unlikely(!ready()))
+    if (tp_unlikely(!tp_malloc_ready()))
         return tp_arena_allocate(4096, size);
     if (!tp_real.valloc)
         return no_memory();
-    uint64_t calls = tp_tls.alloc_calls;
+    uint64_t before = tp_malloc_allocations();
     void *pointer = tp_real.valloc(size);
-    allocated(pointer, size, calls, HERE);
+    tp_malloc_allocated(pointer, size, before, HERE, 0);
     return pointer;
 }
 
 EXPORT void *pvalloc(size_t size)
 {
-    if (tp_unlikely(!ready()))
+    if (tp_unlikely(!tp_malloc_ready()))
         return tp_arena_allocate(4096, (size + 4095) & ~(size_t)4095);
     if (!tp_real.pvalloc)
         return no_memory();
-    uint64_t calls = tp_tls.alloc_calls;
+    uint64_t before = tp_malloc_allocations();
     void *pointer = tp_real.pvalloc(size);
-    allocated(pointer, size, calls, HERE);
+    tp_malloc_allocated(pointer, size, before, HERE, 0);
     return pointer;
 }
 
@@ -398,14 +228,13 @@ EXPORT void cfree(void *pointer)
 {
     size_t size;
 
-    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
+    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!tp_malloc_ready()))
         return;
-    if (!tp_real.cfree) {
-        free(pointer);
-        return;
-    }
-    freeing(pointer);
-    tp_real.cfree(pointer);
+    tp_malloc_freeing(pointer);
+    if (tp_real.cfree)
+        tp_real.cfree(pointer);
+    else
+        tp_real.free(pointer);
 }
 
 /* C23: the sizes are only hints, so a libc without these two is served by free. */
@@ -413,35 +242,33 @@ EXPORT void free_sized(void *pointer, size_t hint)
 {
     size_t size;
 
-    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
+    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!tp_malloc_ready()))
         return;
-    if (!tp_real.free_sized) {
-        free(pointer);
-        return;
-    }
-    freeing(pointer);
-    tp_real.free_sized(pointer, hint);
+    tp_malloc_freeing(pointer);
+    if (tp_real.free_sized)
+        tp_real.free_sized(pointer, hint);
+    else
+        tp_real.free(pointer);
 }
 
 EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
 {
     size_t size;
 
-    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!ready()))
+    if (!pointer || tp_arena_owns(pointer, &size) || tp_unlikely(!tp_malloc_ready()))
         return;
-    if (!tp_real.free_aligned_sized) {
-        free(pointer);
-        return;
-    }
-    freeing(pointer);
-    tp_real.free_aligned_sized(pointer, alignment, hint);
+    tp_malloc_freeing(pointer);
+    if (tp_real.free_aligned_sized)
+        tp_real.free_aligned_sized(pointer, alignment, hint);
+    else
+        tp_real.free(pointer);
 }
 
 /* --- for libtpagent_new.so */
 
 static void hook_count(uint64_t *ret_allocations, uint64_t *ret_frees)
 {
-    *ret_allocations = tp_tls.alloc_calls;
+    *ret_allocations = tp_malloc_allocations();
     *ret_frees = tp_tls.freed_calls;
 }
 
@@ -451,7 +278,7 @@ static void hook_allocated(void *pointer, size_t size, const void *frame)
     if (tp_tls.in_hook)
         return;
     *(volatile uint8_t *)&tp_tls.in_hook = 1;
-    allocated(pointer, size, tp_tls.alloc_calls, frame);
+    tp_malloc_allocated(pointer, size, tp_malloc_allocations(), frame, 0);
     *(volatile uint8_t *)&tp_tls.in_hook = 0;
 }
 
@@ -460,12 +287,18 @@ static void hook_freeing(void *pointer)
     if (tp_tls.in_hook)
         return;
     *(volatile uint8_t *)&tp_tls.in_hook = 1;
-    freeing(pointer);
+    tp_malloc_freeing(pointer);
     *(volatile uint8_t *)&tp_tls.in_hook = 0;
 }
 
+static void hook_try(int is_on)
+{
+    atomic_fetch_add(&being_tried, is_on ? 1 : -1);
+    choose_ways();
+}
+
 EXPORT const struct tp_allocation_hooks tpagent_allocation_hooks = {
-    .count = hook_count, .allocated = hook_allocated, .freeing = hook_freeing};
+    .count = hook_count, .try_out = hook_try, .allocated = hook_allocated, .freeing = hook_freeing};
 
 /* Which object has @address; "" for none. */
 static const char *owner(void *address)
@@ -495,16 +328,8 @@ static void look_for_operators(const char **ret_why)
 
 static void set_mode(enum tp_malloc_mode wanted)
 {
-    bool is_counted =
-        (wanted == TP_MALLOC_COUNT || wanted == TP_MALLOC_SAMPLE) && tp_real.malloc_usable_size;
-
-    mode = wanted;
-    if (mode == TP_MALLOC_SAMPLE)
-        counted.watched = tp_watched.filter;
-    /* these last: whoever sees one sees the others */
-    __atomic_store_n(&counted.malloc, is_counted ? tp_real.malloc : NULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&counted.free, is_counted ? tp_real.free : NULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&counted.calloc, is_counted ? tp_real.calloc : NULL, __ATOMIC_RELEASE);
+    tp_malloc_mode = wanted;
+    choose_ways();
 }
 
 /*
@@ -519,17 +344,18 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
         *ret_why = "host allocations not visible: they belong to a sanitizer";
         return -ENOTSUP;
     }
-    uint64_t calls = tp_tls.alloc_calls;
+    uint64_t before = tp_malloc_allocations();
     char *copy = strdup("tpagent");
     void *used_free = dlsym(RTLD_DEFAULT, "free"), *used = dlsym(RTLD_DEFAULT, "malloc");
     struct tp_text text;
 
-    bool seen = tp_tls.alloc_calls != calls;
+    bool seen = tp_malloc_allocations() != before;
     if (copy && used_free)
         ((void (*)(void *))used_free)(copy);
     if (seen || !copy) {
         trials = tp_usable_start() ? TP_USABLE_TRIALS : 0;
         look_for_operators(ret_why);
+        tp_watched_always(tp_arena, sizeof(tp_arena));
         set_mode(tp_profile_start(config, ret_why));
         return 0;
     }

@@ -46,7 +46,9 @@ static inline uint64_t ticks_now(void)
 
 enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char **ret_why)
 {
-    if (config->alloc.choice != TP_ALLOC_SAMPLE && config->alloc.choice != TP_ALLOC_ALL)
+    bool is_counted = config->alloc.choice != TP_ALLOC_SAMPLE;
+
+    if (config->alloc.choice < TP_ALLOC_SAMPLE)
         return TP_MALLOC_COUNT;
     profile.ticks_mask = tp_clock_kind == TP_CLOCK_TSC ? ~(uint64_t)(FINEST_TICKS - 1) : UINT64_MAX;
     tp_profile_depth =
@@ -60,20 +62,22 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
         tp_plain_start();
         return TP_MALLOC_ALL;
     }
-    profile.period =
+    uint64_t period =
         config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
-    if (tp_watched_init(&tp_watched, profile.period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY,
-                        profile.period) < 0) {
+    if (tp_watched_init(&tp_watched, period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY,
+                        period) < 0) {
         *ret_why = "no memory to watch sampled blocks: allocations are only counted";
         return TP_MALLOC_COUNT;
     }
-    return TP_MALLOC_SAMPLE;
+    profile.period = period;
+    return is_counted ? TP_MALLOC_COUNT_SAMPLE : TP_MALLOC_SAMPLE;
 }
 
 void tp_profile_fork_child(void)
 {
     tp_tls.sample_random = 0;
-    tp_tls.sample_at = 0;
+    tp_tls.sample_gaps_left = 0;
+    tp_tls.sample_left = tp_tls.sample_drawn = 0;
     tp_tls.alloc_calls = tp_tls.freed_calls = 0; /* they are the thread's, which begins here */
     tp_tls.allocated_bytes = tp_tls.freed_bytes = 0;
 }
@@ -110,25 +114,51 @@ static inline bool may_record(void)
     return live && tp_recording() && (live->pid || is_busy_child(live)) && tp_thread_attach();
 }
 
-static void draw_sample(uint64_t from)
+static __attribute__((noinline)) void draw_ahead(void)
 {
-    tp_tls.sample_at = from + (uint64_t)tp_sampler_draw(&tp_tls.sample_random, profile.period);
+    if (!tp_tls.sample_random)
+        tp_tls.sample_random = tp_sampler_seed(tp_ticks(), (uintptr_t)&tp_tls);
+    for (unsigned i = 0; i < TP_SAMPLE_GAPS; i++)
+        tp_tls.sample_gaps[i] = (uint64_t)tp_sampler_draw(&tp_tls.sample_random, profile.period);
+    tp_tls.sample_gaps_left = TP_SAMPLE_GAPS;
 }
 
-/* Whether this allocation, counted already, is the one that the draw meant; the next one is drawn.
- */
-static bool is_sampled(size_t bytes)
+/* Bytes to the next sample, at least 1. A thread's first draw follows a seed of its own. */
+static inline uint64_t draw(void)
 {
-    if (!tp_tls.sample_random) { /* the first one of this thread */
-        tp_tls.sample_random = tp_sampler_seed(tp_ticks(), (uintptr_t)&tp_tls);
-        draw_sample(tp_tls.allocated_bytes - bytes);
+    /* once: a signal handler may draw, too */
+    unsigned left = *(volatile uint8_t *)&tp_tls.sample_gaps_left;
+
+    if (tp_unlikely(!left)) {
+        draw_ahead();
+        left = TP_SAMPLE_GAPS;
     }
-    if (!bytes)
-        tp_tls.sample_at--; /* it is as likely as one of a byte */
-    if (tp_tls.allocated_bytes < tp_tls.sample_at)
+    tp_tls.sample_gaps_left = (uint8_t)(left - 1);
+    return tp_tls.sample_gaps[left - 1];
+}
+
+bool tp_profile_is_drawn(size_t asked)
+{
+    uint64_t spent = tp_profile_spent(), bytes = asked + TP_ALLOC_DRAWN_MORE, left = 0;
+
+    if (!profile.period) {
+        tp_tls.sample_left = 0; /* that of a thread's that there is before the start */
         return false;
-    draw_sample(tp_tls.allocated_bytes);
-    return true;
+    }
+    if (!tp_tls.sample_random) /* the first one of this thread */
+        left = draw() - 1;
+    bool is_sample = left < bytes;
+    tp_tls.sample_left = is_sample ? draw() - 1 : left - bytes;
+    tp_tls.sample_drawn = spent + tp_tls.sample_left;
+    return is_sample;
+}
+
+/* Where allocations are not counted, two records of a thread have the same number if there was none
+ * between them. */
+static inline void mark(enum tp_malloc_mode mode)
+{
+    if (mode == TP_MALLOC_SAMPLE)
+        tp_tls.alloc_calls = tp_profile_spent();
 }
 
 static __attribute__((noinline)) bool write_slowly(unsigned kind, const uint64_t words[4],
@@ -196,14 +226,17 @@ static void write_sample(const void *pointer, size_t bytes, size_t asked, const 
         tp_watched_take(&tp_watched, pointer);
 }
 
-void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
-                          const void *frame, unsigned flags)
+void tp_profile_sample(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
+                       const void *frame, unsigned flags)
 {
-    if (mode == TP_MALLOC_SAMPLE) {
-        if (is_sampled(bytes) && may_record())
-            write_sample(pointer, bytes, asked, frame, flags);
-        return;
-    }
+    mark(mode);
+    if (may_record())
+        write_sample(pointer, bytes ? bytes : asked, asked, frame, flags | TP_ALLOC_BY_ASKED);
+}
+
+void tp_profile_allocated(const void *pointer, size_t bytes, size_t asked, const void *frame,
+                          unsigned flags)
+{
     if (!may_record())
         return;
     uint32_t stack = stack_from(frame);
@@ -214,6 +247,7 @@ void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t 
 
 void tp_profile_freed(enum tp_malloc_mode mode, const void *pointer)
 {
+    mark(mode);
     if ((mode == TP_MALLOC_ALL || tp_watched_take(&tp_watched, pointer)) && may_record())
         write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, 0, 0, 0, ticks_now());
 }
@@ -226,6 +260,7 @@ static uint64_t cursor_now(void)
 int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer,
                       struct tp_resize_time *ret_time)
 {
+    mark(mode);
     ret_time->ticks = mode == TP_MALLOC_ALL && tp_record_may_be_brief() ? 0 : ticks_now();
     ret_time->cursor = cursor_now();
     if (tp_tls.resizing == pointer) { /* of an outer call: from here on it is ours */
@@ -233,7 +268,7 @@ int tp_profile_resize(enum tp_malloc_mode mode, const void *pointer,
         return 1;
     }
     return mode == TP_MALLOC_ALL ||
-           (tp_watched_maybe(&tp_watched.filter, pointer) && tp_watched_take(&tp_watched, pointer));
+           (tp_watched_maybe(pointer) && tp_watched_take(&tp_watched, pointer));
 }
 
 void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const size_t *freed,
@@ -246,6 +281,6 @@ void tp_profile_resized(enum tp_malloc_mode mode, const void *pointer, const siz
     if (freed && may_record())
         write_record(TP_EVENT_FREE, 0, (uintptr_t)pointer, TP_ALLOC_RESIZED, 0, 0,
                      time->ticks && time->cursor == cursor_now() ? time->ticks : ticks_now());
-    else if (!freed && mode == TP_MALLOC_SAMPLE) /* the place that it had is still there */
+    else if (!freed && mode != TP_MALLOC_ALL) /* the place that it had is still there */
         tp_watched_put(&tp_watched, pointer);
 }

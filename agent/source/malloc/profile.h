@@ -13,7 +13,13 @@
 #include "record.h"
 #include "source/malloc/watched.h"
 
-enum tp_malloc_mode { TP_MALLOC_OFF, TP_MALLOC_COUNT, TP_MALLOC_SAMPLE, TP_MALLOC_ALL };
+enum tp_malloc_mode {
+    TP_MALLOC_OFF,
+    TP_MALLOC_COUNT,
+    TP_MALLOC_SAMPLE, /* without counters */
+    TP_MALLOC_COUNT_SAMPLE,
+    TP_MALLOC_ALL
+};
 
 extern struct tp_watched tp_watched;
 extern unsigned tp_profile_depth; /* of call stacks; 0 none. Set at start. */
@@ -28,32 +34,56 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
 void tp_profile_fork_child(void);
 
 /**
- * tp_profile_allocated - a block was allocated: record it, if it is to be
- * @mode:  TP_MALLOC_SAMPLE or TP_MALLOC_ALL
+ * tp_profile_allocated - record an allocation, where all are
  * @bytes: usable
  * @asked: by the program
  * @frame: of the wrapper that the program has called
  * Context: hook.
  */
-void tp_profile_allocated(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
-                          const void *frame, unsigned flags);
+void tp_profile_allocated(const void *pointer, size_t bytes, size_t asked, const void *frame,
+                          unsigned flags);
 
-/** tp_profile_sample_due - whether an allocation, counted already, may be a sample */
-static inline int tp_profile_sample_due(size_t bytes)
+/**
+ * tp_profile_spend - an allocation, also one that will fail: may it be a sample?
+ *
+ * It is as likely as one of TP_ALLOC_DRAWN_MORE bytes more: about what any takes, so that those of
+ * no bytes are seen, too. The draw says how many bytes until the next sample; where fewer are left,
+ * which a size that no allocator can give does not confuse, tp_profile_is_drawn must be asked.
+ */
+static inline bool tp_profile_spend(size_t asked)
 {
-    return tp_unlikely(tp_tls.allocated_bytes >= tp_tls.sample_at || !bytes);
+    uint64_t bytes = (uint64_t)asked + TP_ALLOC_DRAWN_MORE;
+#ifdef __x86_64__
+    bool is_due; /* in one instruction, which gcc does not make of the below */
+
+    __asm__("subq %2, %0" : "+m"(tp_tls.sample_left), "=@ccc"(is_due) : "r"(bytes));
+    return is_due;
+#else
+    return __builtin_sub_overflow(tp_tls.sample_left, bytes, &tp_tls.sample_left);
+#endif
 }
 
-/** tp_profile_due - whether an allocation, counted already, must be told to tp_profile_allocated */
-static inline int tp_profile_due(enum tp_malloc_mode mode, size_t bytes)
+/** tp_profile_is_drawn - whether the one of which tp_profile_spend said so is the sample that the
+ * draw meant; the next one is drawn. In other modes it is none, and the next one is asked for, too.
+ * Context: hook. */
+bool tp_profile_is_drawn(size_t asked);
+
+/** tp_profile_spent - a number that changes with each allocation of this thread's in a mode that
+ * samples */
+static inline uint64_t tp_profile_spent(void)
 {
-    return mode == TP_MALLOC_ALL || tp_profile_sample_due(bytes);
+    return tp_tls.sample_drawn - tp_tls.sample_left;
 }
+
+/** tp_profile_sample - record the sample that tp_profile_is_drawn has told; as
+ * tp_profile_allocated. Context: hook. */
+void tp_profile_sample(enum tp_malloc_mode mode, const void *pointer, size_t bytes, size_t asked,
+                       const void *frame, unsigned flags);
 
 /** tp_profile_may_be_known - whether a block's free must be told to tp_profile_freed */
 static inline int tp_profile_may_be_known(enum tp_malloc_mode mode, const void *pointer)
 {
-    return mode == TP_MALLOC_ALL || tp_watched_maybe(&tp_watched.filter, pointer);
+    return mode == TP_MALLOC_ALL || tp_watched_maybe(pointer);
 }
 
 static inline uint64_t tp_slack_and_flags(size_t bytes, size_t asked, unsigned flags)

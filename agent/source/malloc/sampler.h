@@ -8,6 +8,7 @@
  * touch the program's floating-point flags.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TP_SAMPLER_PERIOD_MAX (UINT64_C(1) << 40)
@@ -44,24 +45,28 @@ static inline uint64_t tp_sampler_times(uint64_t a, uint64_t b)
 /*
  * The fraction of the binary logarithm of x / 2^63, 1 <= that < 2, times 2^32.
  *
- * By log2(m) = 2 / ln(2) * (s + s^3 / 3 + s^5 / 5 + ...), s = (m - 1) / (m + 1), below 1/3: what is
- * left out is below 2^-32.
+ * Of m, or of m / 2 where m is above the root of 2, which is nearer to 1: log2(m) = 2 / ln(2) *
+ * (s + s^3 / 3 + s^5 / 5 + ...), s = (m - 1) / (m + 1), within 0.172: what is left out is below
+ * 2^-34, and what is lost of the quotient below 2^-31.
  */
 static inline uint64_t tp_sampler_log2(uint64_t x)
 {
-    static const uint64_t parts[] = {
-        UINT64_MAX / 19, UINT64_MAX / 17, UINT64_MAX / 15, UINT64_MAX / 13, UINT64_MAX / 11,
-        UINT64_MAX / 9,  UINT64_MAX / 7,  UINT64_MAX / 5,  UINT64_MAX / 3,
-    };
+    static const uint64_t parts[] = {UINT64_MAX / 11, UINT64_MAX / 9, UINT64_MAX / 7,
+                                     UINT64_MAX / 5, UINT64_MAX / 3};
     const uint64_t one = UINT64_C(1) << 63;
-    uint64_t s = (uint64_t)(((unsigned __int128)(x - one) << 63) / ((x >> 1) + (one >> 1)));
+    bool is_above = x >= UINT64_C(0xb504f333f9de6484);
+    /* |m - 1| and m + 1, times 2^62, or where m is halved 2^63 */
+    uint64_t difference = (is_above ? 0 - x : x - one) / 2;
+    uint64_t total = x / 2 + (is_above ? one : one / 2);
+    uint64_t s = (difference << 2) / (total >> 32) << 30;
     uint64_t square = tp_sampler_times(s, s), sum = 0;
 
     for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         sum = parts[i] + tp_sampler_times(sum, square);
     sum = s + tp_sampler_times(s, tp_sampler_times(sum, square));
     /* 2 / ln(2) times 2^62 */
-    return (uint64_t)((unsigned __int128)sum * UINT64_C(0xb8aa3b295c17f0bc) >> 94);
+    uint64_t log = (uint64_t)((unsigned __int128)sum * UINT64_C(0xb8aa3b295c17f0bc) >> 94);
+    return is_above ? (UINT64_C(1) << 32) - log : log;
 }
 
 /**

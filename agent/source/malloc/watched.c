@@ -8,6 +8,8 @@
 #define SATURATED 255u
 #define GRANULE_SHIFT_MIN 6u
 
+_Atomic uint8_t tp_watched_pages[TP_WATCHED_PAGES];
+
 static unsigned log2_of(uint64_t x)
 {
     return 63 - (unsigned)__builtin_clzll(x);
@@ -20,11 +22,9 @@ int tp_watched_init(struct tp_watched *watched, uint32_t count, uint64_t period)
 
     watched->granule_shift = shift < GRANULE_SHIFT_MIN ? GRANULE_SHIFT_MIN : shift;
     watched->bucket_bits = log2_of(buckets);
-    watched->filter.mask = count - 1;
-    watched->filter.counters = tp_os_map(count);
     watched->spilled = tp_os_map(buckets);
     watched->table = tp_os_map((size_t)count * sizeof(*watched->table));
-    return watched->filter.counters && watched->spilled && watched->table ? 0 : -ENOMEM;
+    return watched->spilled && watched->table ? 0 : -ENOMEM;
 }
 
 static uint64_t mix(uint64_t x)
@@ -49,17 +49,46 @@ static uint64_t second_bucket(const struct tp_watched *watched, const void *addr
     return second ^ (second == first);
 }
 
-static bool replace(const struct tp_watched *watched, uint64_t bucket, uint64_t old, uint64_t new)
+static _Atomic uint64_t *entries_of(const struct tp_watched *watched, uint64_t bucket)
 {
-    _Atomic uint64_t *entry = watched->table + bucket * TP_WATCHED_BUCKET;
+    return watched->table + bucket * TP_WATCHED_BUCKET;
+}
 
-    for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++) {
-        uint64_t seen = atomic_load_explicit(&entry[i], memory_order_relaxed);
-        if (seen == old && atomic_compare_exchange_strong_explicit(
-                               &entry[i], &seen, new, memory_order_relaxed, memory_order_relaxed))
+/* Which of a bucket's entries are @what, a bit each; all are looked at, without a branch, which
+ * could not be foretold. */
+static unsigned those_that_are(const _Atomic uint64_t *entries, uint64_t what)
+{
+    unsigned found = 0;
+
+#pragma GCC unroll 8
+    for (unsigned i = 0; i < TP_WATCHED_BUCKET; i++)
+        found |= (unsigned)(atomic_load_explicit(&entries[i], memory_order_relaxed) == what) << i;
+    return found;
+}
+
+static bool put_into(const struct tp_watched *watched, uint64_t bucket, const void *address)
+{
+    _Atomic uint64_t *entries = entries_of(watched, bucket);
+
+    for (unsigned empty = those_that_are(entries, 0); empty; empty &= empty - 1) {
+        uint64_t nothing = 0;
+        if (atomic_compare_exchange_strong_explicit(&entries[__builtin_ctz(empty)], &nothing,
+                                                    (uintptr_t)address, memory_order_relaxed,
+                                                    memory_order_relaxed))
             return true;
     }
     return false;
+}
+
+/* Whoever has the block: nobody else changes its entry. */
+static bool remove_from(const struct tp_watched *watched, uint64_t bucket, const void *address)
+{
+    _Atomic uint64_t *entries = entries_of(watched, bucket);
+    unsigned found = those_that_are(entries, (uintptr_t)address);
+
+    if (found)
+        atomic_store_explicit(&entries[__builtin_ctz(found)], 0, memory_order_relaxed);
+    return found;
 }
 
 /* A counter that has reached the top stays there: addresses beyond could not be counted. */
@@ -73,16 +102,25 @@ static void count(_Atomic uint8_t *counter, int by)
         ;
 }
 
+void tp_watched_always(const void *from, size_t bytes)
+{
+    uintptr_t first = (uintptr_t)from >> TP_WATCHED_SHIFT,
+              last = ((uintptr_t)from + bytes - 1) >> TP_WATCHED_SHIFT;
+
+    for (uintptr_t page = first; page <= last; page++)
+        atomic_store(&tp_watched_pages[page % TP_WATCHED_PAGES], SATURATED);
+}
+
 bool tp_watched_put(struct tp_watched *watched, const void *address)
 {
     uint64_t bucket = first_bucket(watched, address);
 
-    if (!replace(watched, bucket, 0, (uintptr_t)address)) {
-        if (!replace(watched, second_bucket(watched, address, bucket), 0, (uintptr_t)address))
+    if (!put_into(watched, bucket, address)) {
+        if (!put_into(watched, second_bucket(watched, address, bucket), address))
             return false;
         count(&watched->spilled[bucket], 1);
     }
-    count(&watched->filter.counters[tp_watched_counter(&watched->filter, address)], 1);
+    count(&tp_watched_pages[tp_watched_page(address)], 1);
     return true;
 }
 
@@ -90,12 +128,12 @@ bool tp_watched_take(struct tp_watched *watched, const void *address)
 {
     uint64_t bucket = first_bucket(watched, address);
 
-    if (!replace(watched, bucket, (uintptr_t)address, 0)) {
+    if (!remove_from(watched, bucket, address)) {
         if (!atomic_load_explicit(&watched->spilled[bucket], memory_order_relaxed) ||
-            !replace(watched, second_bucket(watched, address, bucket), (uintptr_t)address, 0))
+            !remove_from(watched, second_bucket(watched, address, bucket), address))
             return false;
         count(&watched->spilled[bucket], -1);
     }
-    count(&watched->filter.counters[tp_watched_counter(&watched->filter, address)], -1);
+    count(&tp_watched_pages[tp_watched_page(address)], -1);
     return true;
 }

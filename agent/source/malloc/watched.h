@@ -14,17 +14,17 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TP_WATCHED_BUCKET 8u /* addresses, a cache line */
 
-struct tp_watched_filter {
-    _Atomic uint8_t *counters;
-    uint32_t mask;
-};
+/* The filter: of each page, and of all others 4 GiB away. */
+#define TP_WATCHED_SHIFT 10
+#define TP_WATCHED_PAGES (1u << (32 - TP_WATCHED_SHIFT))
+extern _Atomic uint8_t tp_watched_pages[TP_WATCHED_PAGES] __attribute__((visibility("hidden")));
 
 struct tp_watched {
-    struct tp_watched_filter filter;
     _Atomic uint8_t *spilled; /* by bucket: addresses that have found no place in it */
     _Atomic uint64_t *table;
     unsigned bucket_bits;   /* binary logarithm of the number of buckets */
@@ -44,18 +44,19 @@ bool tp_watched_put(struct tp_watched *watched, const void *address);
 /** tp_watched_take - from now on it is not. Return: was it watched? Context: hook. */
 bool tp_watched_take(struct tp_watched *watched, const void *address);
 
-/* Pages that lie together have counters that lie together. */
-static inline uint32_t tp_watched_counter(const struct tp_watched_filter *filter,
-                                          const void *address)
+/** tp_watched_always - tp_watched_maybe says so of these pages from now on. Context: start. */
+void tp_watched_always(const void *from, size_t bytes);
+
+static inline uint32_t tp_watched_page(const void *address)
 {
-    return (uint32_t)((uintptr_t)address >> 12 ^ (uintptr_t)address >> 22) & filter->mask;
+    return (uint32_t)(uintptr_t)address >> TP_WATCHED_SHIFT;
 }
 
 /** tp_watched_maybe - false: it is not watched */
-static inline bool tp_watched_maybe(const struct tp_watched_filter *filter, const void *address)
+static inline bool tp_watched_maybe(const void *address)
 {
-    return atomic_load_explicit(&filter->counters[tp_watched_counter(filter, address)],
-                                memory_order_relaxed) != 0;
+    /* not by an atomic load, which gcc does not join with the comparison */
+    return ((const uint8_t *)tp_watched_pages)[tp_watched_page(address)] != 0;
 }
 
 #endif

@@ -93,11 +93,13 @@ START_TEST(choices_may_bear_a_size)
         {"TPAGENT_ALLOC=all", TP_ALLOC_ALL, 0},
         {"TPAGENT_ALLOC=sample:512k", TP_ALLOC_SAMPLE, 512 << 10},
         {"TPAGENT_ALLOC=sample:1", TP_ALLOC_SAMPLE, 1},
+        {"TPAGENT_ALLOC=count+sample:64k", TP_ALLOC_COUNT_SAMPLE, 64 << 10},
         /* none of them: the default stands */
         {"TPAGENT_ALLOC=sample", TP_ALLOC_COUNT, 0},
         {"TPAGENT_ALLOC=sample:", TP_ALLOC_COUNT, 0},
         {"TPAGENT_ALLOC=sample:0", TP_ALLOC_COUNT, 0},
         {"TPAGENT_ALLOC=sample:x", TP_ALLOC_COUNT, 0},
+        {"TPAGENT_ALLOC=count+sample", TP_ALLOC_COUNT, 0},
         {"TPAGENT_ALLOC=all:5", TP_ALLOC_COUNT, 0},
         {"TPAGENT_ALLOC=sample:BYTES", TP_ALLOC_COUNT, 0},
     };

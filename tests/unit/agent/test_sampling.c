@@ -87,12 +87,9 @@ START_TEST(estimates_have_no_bias)
 }
 END_TEST
 
-/*
- * As the wrappers do it: counted, then told where it is due. From a counter that stands anywhere,
- * an allocation of n bytes is a sample with the probability 1 - exp(-n / period), one of none like
- * one of a byte.
- */
-START_TEST(allocations_are_sampled_by_their_bytes)
+/* As the wrappers do it: an allocation of n bytes is a sample with the probability
+ * 1 - exp(-(n + 16) / period). What no allocator can give does not confuse the draws. */
+START_TEST(allocations_are_sampled_by_what_is_asked_for)
 {
     static const size_t sizes[] = {0, 1, 24, 1000, 5000};
     const uint64_t period = 1000;
@@ -102,15 +99,18 @@ START_TEST(allocations_are_sampled_by_their_bytes)
 
     ck_assert_int_eq(tp_profile_start(&config, &why), TP_MALLOC_SAMPLE);
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-        double found = 0, p = -expm1(-(double)(sizes[s] ? sizes[s] : 1) / (double)period);
+        double found = 0, p = -expm1(-(double)(sizes[s] + 16) / (double)period);
         tp_profile_fork_child();
-        tp_tls.allocated_bytes = seed >> 1;
         for (int i = 0; i < 200000; i++) {
-            tp_tls.allocated_bytes += sizes[s];
-            uint64_t state = i ? tp_tls.sample_random : 0;
-            if (tp_profile_due(TP_MALLOC_SAMPLE, sizes[s]))
-                tp_profile_allocated(TP_MALLOC_SAMPLE, &config, sizes[s], sizes[s], &config, 0);
-            found += state && tp_tls.sample_random != state;
+            uint64_t spent = tp_profile_spent();
+            bool is_due = tp_profile_spend(sizes[s]), is_drawn;
+            is_drawn = is_due && tp_profile_is_drawn(sizes[s]);
+            found += is_drawn;
+            ck_assert_uint_eq(tp_profile_spent() - spent, sizes[s] + 16);
+            if (i % 100 == 0 && tp_profile_spend(SIZE_MAX / 2 + 1 + sizes[s]))
+                tp_profile_is_drawn(SIZE_MAX / 2 + 1 + sizes[s]);
+            if (i % 100 == 50 && tp_profile_spend(SIZE_MAX - sizes[s]))
+                tp_profile_is_drawn(SIZE_MAX - sizes[s]);
         }
         ck_assert_msg(fabs(found / n - p) < 5 * sqrt(p * (1 - p) / n), "%zu bytes: %.5f, not %.5f",
                       sizes[s], found / n, p);
@@ -140,12 +140,12 @@ START_TEST(what_is_put_can_be_taken_once)
     for (uintptr_t i = 0; i < 500; i++)
         ck_assert(tp_watched_put(&watched, address(i)));
     for (uintptr_t i = 0; i < 500; i++) {
-        ck_assert(tp_watched_maybe(&watched.filter, address(i)));
+        ck_assert(tp_watched_maybe(address(i)));
         ck_assert(tp_watched_take(&watched, address(i)));
         ck_assert(!tp_watched_take(&watched, address(i)));
     }
     for (uintptr_t i = 0; i < 1000; i++)
-        ck_assert(!tp_watched_maybe(&watched.filter, address(i)));
+        ck_assert(!tp_watched_maybe(address(i)));
 }
 END_TEST
 
@@ -173,7 +173,7 @@ START_TEST(neighbours_spill_out_of_their_bucket)
         for (uintptr_t i = 0; i < count; i++)
             ck_assert(tp_watched_put(&watched, address(i)));
         for (uintptr_t i = 0; i < count; i++)
-            ck_assert(tp_watched_maybe(&watched.filter, address(i)));
+            ck_assert(tp_watched_maybe(address(i)));
         for (uintptr_t i = 0; i < count; i++) {
             uintptr_t at = (i * 37 + (uintptr_t)round) % count;
             ck_assert(tp_watched_take(&watched, address(at)));
@@ -181,7 +181,7 @@ START_TEST(neighbours_spill_out_of_their_bucket)
         }
     }
     for (uintptr_t i = 0; i < count; i++)
-        ck_assert(!tp_watched_maybe(&watched.filter, address(i)));
+        ck_assert(!tp_watched_maybe(address(i)));
     for (unsigned i = 0; i < 1024 / TP_WATCHED_BUCKET; i++)
         ck_assert_uint_eq(watched.spilled[i], 0);
 }
@@ -194,7 +194,7 @@ START_TEST(full_counter_forgets_nothing)
     for (uintptr_t i = 0; i < 400; i++)
         ck_assert(tp_watched_put(&watched, (const void *)(0x10000 + i * 8)));
     for (uintptr_t i = 0; i < 400; i++) {
-        ck_assert(tp_watched_maybe(&watched.filter, (const void *)(0x10000 + i * 8)));
+        ck_assert(tp_watched_maybe((const void *)(0x10000 + i * 8)));
         ck_assert(tp_watched_take(&watched, (const void *)(0x10000 + i * 8)));
     }
 }
@@ -209,7 +209,7 @@ static void *put_and_take(void *argument)
             if (!tp_watched_put(&watched, address(from + i)))
                 return argument;
         for (uintptr_t i = 0; i < 100; i++)
-            if (!tp_watched_maybe(&watched.filter, address(from + i)) ||
+            if (!tp_watched_maybe(address(from + i)) ||
                 !tp_watched_take(&watched, address(from + i)))
                 return argument;
     }
@@ -275,7 +275,7 @@ int main(void)
     tcase_add_test(tests, logarithm_is_right_to_its_last_bits);
     tcase_add_test(tests, gaps_are_exponential);
     tcase_add_test(tests, estimates_have_no_bias);
-    tcase_add_test(tests, allocations_are_sampled_by_their_bytes);
+    tcase_add_test(tests, allocations_are_sampled_by_what_is_asked_for);
     tcase_add_test(tests, seeds_give_states);
     tcase_add_test(tests, what_is_put_can_be_taken_once);
     tcase_add_test(tests, full_set_refuses_and_forgets_nothing);

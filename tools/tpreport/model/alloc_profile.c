@@ -33,6 +33,7 @@ void tp_alloc_profile_fini(struct tp_alloc_profile *profile)
     tp_live_memory_fini(&profile->live);
     counter_table_fini(&profile->ranges);
     counter_table_fini(&profile->threads);
+    tp_frames_fini(&profile->frames);
     *profile = (struct tp_alloc_profile){0};
 }
 
@@ -161,12 +162,12 @@ static int find_site(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
 
 /* ---- events ---- */
 
-/* Of how many allocations a recorded one tells. */
-static double weight_of(uint64_t bytes, uint64_t period)
+/* Of how many allocations a recorded one tells; the same number wherever it counts. */
+static float weight_of(const struct tp_alloc_event *e)
 {
-    double n = bytes ? (double)bytes : 1;
+    double n = e->drawn_bytes ? (double)e->drawn_bytes : 1;
 
-    return period ? 1 / -expm1(-n / (double)period) : 1;
+    return e->period ? (float)(1 / -expm1(-n / (double)e->period)) : 1;
 }
 
 /* Before what is live at a place changes: it may not have changed since the peak. */
@@ -201,7 +202,7 @@ static void leave(struct tp_alloc_profile *p, const struct tp_live_block *block,
     if (block->owner == NOWHERE)
         return;
     struct tp_alloc_site *site = &p->sites[block->owner];
-    double weight = sign * weight_of(block->bytes, site->period);
+    double weight = sign * (double)block->weight;
     double bytes = weight * (double)block->bytes;
 
     change_live(p, site, -bytes);
@@ -213,14 +214,13 @@ static void leave(struct tp_alloc_profile *p, const struct tp_live_block *block,
 static void count_temporary(struct tp_alloc_profile *p, const struct tp_live_block *block, int sign)
 {
     if (block->owner != NOWHERE)
-        p->sites[block->owner].sums.temporary +=
-            sign * weight_of(block->bytes, p->sites[block->owner].period);
+        p->sites[block->owner].sums.temporary += sign * (double)block->weight;
 }
 
-static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
+static void count_record(struct tp_alloc_profile *p, const struct tp_alloc_event *e, double weight,
                          struct tp_alloc_sums *sums)
 {
-    double weight = weight_of(e->bytes, e->period), bytes = (double)e->bytes;
+    double bytes = (double)e->bytes;
 
     sums->allocations += weight;
     sums->allocated_bytes += weight * bytes;
@@ -439,7 +439,7 @@ static void enter(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
 {
     if (block->owner == NOWHERE)
         return;
-    change_live(p, &p->sites[block->owner], weight_of(e->bytes, e->period) * (double)e->bytes);
+    change_live(p, &p->sites[block->owner], (double)block->weight * (double)e->bytes);
     see_peak(p, e->ns);
     draw(&p->process_curve, e->ns, p->live_bytes);
 }
@@ -492,6 +492,7 @@ int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc
                                   .bytes = e->bytes,
                                   .ns = p->process_records++,
                                   .owner = NOWHERE,
+                                  .weight = weight_of(e),
                                   .is_used = true};
     uint32_t overlap;
     int error = meet_thread(p, e, thread_number);
@@ -503,7 +504,7 @@ int tp_alloc_profile_allocated(struct tp_alloc_profile *p, const struct tp_alloc
     p->threads_known[thread_number].last = e->address;
     p->threads_known[thread_number].last_calls = e->calls;
     if (e->is_selected)
-        count_record(p, e, &p->sites[block.owner].sums);
+        count_record(p, e, (double)block.weight, &p->sites[block.owner].sums);
     if (e->is_unwatched)
         return 0;
     int is_uncertain = find_overlap(p, e, &overlap);
@@ -621,7 +622,7 @@ static void count_live(struct tp_alloc_profile *p)
         if (!block->is_used || block->owner == NOWHERE)
             continue;
         struct tp_alloc_site *site = &p->sites[block->owner];
-        double weight = weight_of(block->bytes, site->period);
+        double weight = (double)block->weight;
         unsigned quarter = (unsigned)(4 * (block->ns - site->first) /
                                       (p->process_records - site->first)); /* numbers, no times */
         site->sums.live_blocks += weight;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The allocation profile: single allocations and frees in the order of time, summed by where they
- * came from. Samples are weighed: an allocation of n bytes is recorded with the probability
- * p = 1 - exp(-n / period), so it stands for 1 / p allocations and n / p bytes. Memory grows with
+ * came from. Samples are weighed: one drawn by n bytes is recorded with the probability
+ * p = 1 - exp(-n / period), so it stands for 1 / p allocations and its bytes / p. Memory grows with
  * places and with blocks that are live at a time, not with the number of allocations. */
 #ifndef TP_MODEL_ALLOC_PROFILE_H
 #define TP_MODEL_ALLOC_PROFILE_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "model/alloc_overlaps.h"
+#include "model/frames.h"
 #include "model/id_index.h"
 #include "model/live_memory.h"
 
@@ -29,7 +30,7 @@ struct tp_alloc_sums {
 /* Where allocations came from; a place of one process. */
 struct tp_alloc_site {
     uint32_t range;  /* string id of the innermost range; TP_STRING_NONE: in none */
-    uint32_t stack;  /* the caller's, until it is resolved to a stack of the report */
+    uint32_t stack;  /* the caller's, until it is resolved to a stack of the profile's frames */
     uint32_t thread; /* string id */
     uint64_t period; /* mean bytes between samples; 0: all are recorded */
     int64_t first;   /* number of its first allocation in the process */
@@ -66,8 +67,9 @@ struct tp_alloc_curve {
 /* Of a free only its address and its time. */
 struct tp_alloc_event {
     uint64_t address, bytes, period;
-    int64_t ns;     /* since the run's start */
-    uint64_t ticks; /* the same, by which order is told */
+    uint64_t drawn_bytes; /* by which it was drawn among samples */
+    int64_t ns;           /* since the run's start */
+    uint64_t ticks;       /* the same, by which order is told */
     uint32_t range, stack, thread;
     uint32_t calls;  /* allocations that its thread had made then, modulo 2^32 */
     bool is_untimed; /* it was later, but before the thread's next time */
@@ -107,6 +109,7 @@ struct tp_alloc_profile {
     double highest_peak;
     struct tp_alloc_curve curve;
     struct tp_alloc_counter_table ranges, threads;
+    struct tp_frames frames; /* of call stacks */
     unsigned processes;
     uint64_t records;                      /* allocations that are recorded one by one */
     uint64_t untimed;                      /* of them; their times are those of records before */

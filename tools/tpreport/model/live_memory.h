@@ -9,10 +9,11 @@
 
 struct tp_live_block {
     uint64_t address, space; /* addresses of different spaces have nothing to do with each other */
-    uint64_t bytes;
+    uint64_t bytes : 63;
+    bool is_used : 1;
     int64_t ns;     /* when it was allocated */
     uint32_t owner; /* the caller's */
-    bool is_used;
+    float weight;   /* so, too */
 };
 
 /* Start from zeros. */
