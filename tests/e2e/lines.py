@@ -341,6 +341,17 @@ def separate_files_are_found():
                 expect_no_lines(out, "--debug-dir", top)
 
 
+def separate_files_need_a_build_id():
+    """Nothing else says that they belong to the program."""
+    with tap.folder() as work, tap.folder() as out:
+        program, to = build(work, "-g", "-Wl,--build-id=none"), os.path.join(work, "lines.debug")
+        record(out, program)
+        expect_lines(out, "--debug-dir", work)
+        split_off(program, to)
+        link(program, to)
+        expect_no_lines(out, "--debug-dir", work)
+
+
 def links_to_separate_files_are_followed():
     """As some distributions make them, in the folder by build id."""
     with tap.folder() as work, tap.folder() as out:
@@ -517,6 +528,7 @@ CHECK.check("rows are by line; --no-lines: by function", rows_are_by_line)
 CHECK.check("without debug information all is as before", no_debug_information_as_before)
 CHECK.check("--no-symbols: no names, no lines", nothing_is_opened_without_symbols)
 CHECK.check("separate files, by link and by build id", separate_files_are_found)
+CHECK.check("separate files need a build id", separate_files_need_a_build_id)
 CHECK.check("separate files behind symbolic links", links_to_separate_files_are_followed)
 CHECK.check("separate files of another build id are refused", other_files_are_refused)
 CHECK.check("a program that was built again is refused", other_programs_are_refused)

@@ -2,6 +2,7 @@
 #include "input/debug_file.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@ static bool has_debug_information(const struct tptrace_elf *elf)
     return tptrace_elf_section(elf, ".debug_info") || tptrace_elf_section(elf, ".zdebug_info");
 }
 
-/* Links are followed: by name a folder of debug files leads to anywhere, and then the build id must
- * be right. @path is freed. Return: is it the right one, open? */
+/* Symbolic links are followed, as folders of debug files may hold them; the build id must be right.
+ * @path is freed. Return: is it the right one, open? */
 static bool open_candidate(char *path, const char *build_id, struct tptrace_elf *elf, int *error,
                            struct tp_diag *diag, char **ret_path)
 {
@@ -46,18 +47,21 @@ static bool open_candidate(char *path, const char *build_id, struct tptrace_elf 
     return false;
 }
 
-static char *join(const char *format, const char *a, int b_length, const char *b, const char *c)
+/* Return: a path for free(), or NULL. */
+static __attribute__((format(printf, 1, 2))) char *path_of(const char *format, ...)
 {
+    va_list arguments;
     char *path;
 
-    return asprintf(&path, format, a, b_length, b, c) < 0 ? NULL : path;
+    va_start(arguments, format);
+    int length = vasprintf(&path, format, arguments);
+    va_end(arguments);
+    return length < 0 ? NULL : path;
 }
 
-static char *by_build_id(const char *folder, const char *build_id)
+static char *by_build_id(const char *folder, const char *id)
 {
-    return strlen(build_id) > 2
-               ? join("%s/.build-id/%.*s/%s.debug", folder, 2, build_id, build_id + 2)
-               : NULL;
+    return strlen(id) > 2 ? path_of("%s/.build-id/%.2s/%s.debug", folder, id, id + 2) : NULL;
 }
 
 static bool try_path(struct search *s, char *candidate)
@@ -97,9 +101,9 @@ static bool try_links(struct search *s, const char *path)
     const char *slash = strrchr(path, '/');
     int length = slash ? (int)(slash - path) : 0;
     bool found = name && *name && !strchr(name, '/') && slash &&
-                 (try_path(s, join("%s%.*s/%s", "", length, path, name)) ||
-                  try_path(s, join("%s%.*s/.debug/%s", "", length, path, name)) ||
-                  try_path(s, join("%s%.*s/%s", s->folder, length, path, name)));
+                 (try_path(s, path_of("%.*s/%s", length, path, name)) ||
+                  try_path(s, path_of("%.*s/.debug/%s", length, path, name)) ||
+                  try_path(s, path_of("%s%.*s/%s", s->folder, length, path, name)));
 
     free(name);
     return found;
@@ -127,12 +131,12 @@ static int find_supplement(struct search *s)
     if (!name)
         return 0;
     read_supplement_id(name, size, id);
-    int length = *name == '/' ? 0 : (int)(slash - file->path) + 1;
+    int length = *name == '/' || !slash ? 0 : (int)(slash - file->path) + 1;
     s->error = 0;
     if (*id && (open_candidate(by_build_id(s->folder, id), id, &file->supplement, &s->error,
                                s->diag, &found) ||
-                open_candidate(join("%s%.*s%s", "", length, file->path, name), id,
-                               &file->supplement, &s->error, s->diag, &found)))
+                open_candidate(path_of("%.*s%s", length, file->path, name), id, &file->supplement,
+                               &s->error, s->diag, &found)))
         s->error = 0;
     else if (!s->error)
         s->error = tp_diag_fail(s->diag, -ENOENT, TP_DIAG_NO_OFFSET,

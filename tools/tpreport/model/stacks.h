@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Lists of strings (call stacks, innermost first), each stored once; ids are equal iff the lists
- * are. */
+ * Lists of ids, of strings or of frames (call stacks, innermost first), each stored once; ids of
+ * lists are equal iff the lists are. */
 #ifndef TP_MODEL_STACKS_H
 #define TP_MODEL_STACKS_H
 
