@@ -28,6 +28,7 @@
 #define SECOND_NS 1000000000u
 #define META_BYTES (64u << 10)
 #define LINE_BYTES 1024u
+#define NAMES_AHEAD (512u << 10)
 #define CHURN 64u                    /* new threads that make a look worth it */
 #define END_TRACKS 256u              /* in the `end` line */
 #define THREAD_LINES_MAX (16u << 20) /* bytes of lines about threads */
@@ -430,7 +431,9 @@ static void once_a_second(struct tp_live *live, uint64_t now_ns)
         d->clock_ns = now_ns;
         tp_recording_clock_line(&d->meta);
     }
-    if (atomic_load(&live->names.allocated) - atomic_load(&live->names.used) < 512u << 10)
+    uint64_t names = atomic_load(&live->names.allocated);
+    uint64_t ahead = names / 2 < NAMES_AHEAD ? names / 2 : NAMES_AHEAD;
+    if (names - atomic_load(&live->names.used) < ahead)
         tp_recording_extend_names(live, 0);
 }
 

@@ -82,8 +82,8 @@ void tp_recording_unmap_names(struct tp_live *live);
 
 /**
  * tp_recording_extend_names - make the next step of names.tpn real
- * @need: bytes that must fit; somebody else extending counts as success only when they now fit
- * Context: hook (raw system calls, no wait). Return: 0 (look again), or negative: no room.
+ * @need: bytes that must fit; somebody else extending is waited for a few milliseconds
+ * Context: hook (raw system calls). Return: 0 (look again), or negative: no room.
  */
 int tp_recording_extend_names(struct tp_live *live, uint64_t need);
 

@@ -11,6 +11,7 @@
 #include "recording.h"
 
 #define LOOK_BYTES (1u << 20)
+#define LOOK_BYTES_LEAST (64u << 10)
 #define LEAST_LIMIT (1u << 20)
 #define DEFAULT_MIN_FREE (1u << 30)
 #define RETRY_NS 5000000000u
@@ -170,21 +171,31 @@ static uint64_t least_free(uint64_t all_bytes)
     return asked == DEFAULT_MIN_FREE && all_bytes / 20 < asked ? all_bytes / 20 : asked;
 }
 
+/* Halfway to where it gets scarce, but no more often than blocks come. */
+static uint64_t ask_after(uint64_t free_bytes, uint64_t least)
+{
+    uint64_t half = free_bytes > least ? (free_bytes - least) / 2 : LOOK_BYTES;
+
+    return half < LOOK_BYTES_LEAST ? LOOK_BYTES_LEAST : half < LOOK_BYTES ? half : LOOK_BYTES;
+}
+
 /*
  * While less is free than should be, the recording grows no more: what it has now (but a least) is
- * its limit. Asked once for each mebibyte.
+ * its limit. Asked once for each mebibyte, and more often where it gets scarce.
  */
 static void look_at_disk(struct tp_segments *segments, struct tp_text *ret_meta)
 {
     uint64_t free_bytes, all_bytes, least;
     bool was_low = segments->is_low;
 
-    if (segments->fd < 0 || (segments->asked && segments->total - segments->asked < LOOK_BYTES))
+    if (segments->fd < 0 ||
+        (segments->asked && segments->total - segments->asked < segments->ask_after))
         return;
     segments->asked = segments->total;
     if (tp_os_free_space(segments->fd, &free_bytes, &all_bytes))
         return;
     least = least_free(all_bytes);
+    segments->ask_after = ask_after(free_bytes, least);
     /* Not low any more when it could grow to thrice its size: eviction itself makes room, too. */
     segments->is_low = free_bytes < least + (was_low ? 2 * segments->limit : 0);
     if (segments->is_low == was_low)

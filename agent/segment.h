@@ -22,13 +22,14 @@ struct tp_segment_info {
 };
 
 struct tp_segments {
-    int fd;         /* of the current one, -1 closed */
-    uint64_t bytes; /* of the current one */
-    uint64_t total; /* of all that exist */
-    uint64_t limit; /* of total: TPAGENT_MAX_SIZE, less while the disk is nearly full */
-    uint64_t step;  /* bytes after which a new one begins */
-    uint64_t asked; /* total when free space was last asked for */
-    bool is_low;    /* below TPAGENT_MIN_FREE then */
+    int fd;             /* of the current one, -1 closed */
+    uint64_t bytes;     /* of the current one */
+    uint64_t total;     /* of all that exist */
+    uint64_t limit;     /* of total: TPAGENT_MAX_SIZE, less while the disk is nearly full */
+    uint64_t step;      /* bytes after which a new one begins */
+    uint64_t asked;     /* total when free space was last asked for */
+    uint64_t ask_after; /* so much more total it is asked for again */
+    bool is_low;        /* below TPAGENT_MIN_FREE then */
     uint32_t first,
         next; /* ring of infos: numbers [first, next) exist; next - 1 is the current one */
     uint32_t index_count;

@@ -116,6 +116,7 @@ static int read_common(const uint8_t *at, struct entry *entry)
     struct reader r = entry_at(at);
     int encoding = 0;
 
+    entry->is_signal = false;
     if (take(&r, 4) != 0)
         return -1;
     unsigned version = (unsigned)take(&r, 1);
@@ -459,7 +460,7 @@ struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
                                        end = {.base = TP_UNWIND_END},
                                        signal = {.base = TP_UNWIND_SIGNAL};
     struct machine m = {0};
-    struct entry entry = {0};
+    struct entry entry;
 
     if (!find_entry(pc, &entry))
         return tp_unwind_is_signal_return(pc + 1) ? signal : chain;

@@ -38,6 +38,10 @@ int tp_os_getcwd(char *buffer, size_t size);
  */
 int tp_os_allocate(int fd, uint64_t offset, uint64_t size);
 
+/** tp_os_give_back - the blocks of [offset, offset + size) go, which reads as zeros then; the file
+ * keeps its size. Return: 0 or -errno: not on all file systems. */
+int tp_os_give_back(int fd, uint64_t offset, uint64_t size);
+
 /** tp_os_write - all of it. Refuses (-EFBIG) what RLIMIT_FSIZE forbids at a file's end. Return:
  * @size, or what was written before an error when > 0, else -errno. */
 int64_t tp_os_write(int fd, const void *bytes, size_t size);

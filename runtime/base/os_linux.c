@@ -159,6 +159,11 @@ int tp_os_allocate(int fd, uint64_t offset, uint64_t size)
     return (int)error;
 }
 
+int tp_os_give_back(int fd, uint64_t offset, uint64_t size)
+{
+    return (int)CALL(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
+}
+
 int64_t tp_os_write(int fd, const void *bytes, size_t size)
 {
     uint64_t limit = soft_limit(RLIMIT_FSIZE);

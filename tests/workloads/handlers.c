@@ -84,7 +84,7 @@ static void handle_with(void (*restorer)(void), int number, int flags)
         unsigned long flags;
         void (*restorer)(void);
         unsigned long mask;
-    } action = {on_signal, SA_RESTORER_OF_OURS | (unsigned long)flags, restorer, 0};
+    } action = {on_signal, SA_RESTORER_OF_OURS | (unsigned long)flags, restorer, ~0ul};
 
     if (syscall(SYS_rt_sigaction, number, &action, NULL, sizeof(action.mask)))
         exit(3);
@@ -105,6 +105,7 @@ static void handle(const char *restorer, int number, int flags)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
 
+    sigfillset(&action.sa_mask); /* no handler in another one's malloc */
     if (!strcmp(restorer, "bare"))
         handle_with(return_bare, number, flags);
     else if (!strcmp(restorer, "told"))
@@ -122,6 +123,9 @@ OWN static void *run(void *unused)
     const char *where = words[1];
     stack_t stack = {.ss_size = STACK_BYTES};
 
+    sigset_t mask;
+
+    sigemptyset(&mask);
     sink = malloc(1); /* the thread's first, which no handler interrupts */
     if (!strcmp(where, "part"))
         stack.ss_sp = part;
@@ -134,8 +138,11 @@ OWN static void *run(void *unused)
         exit(4);
     handle(words[0], SIGUSR1, stack.ss_sp ? SA_ONSTACK : 0);
     handle(words[0], SIGPROF, stack.ss_sp ? SA_ONSTACK : 0);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
     setitimer(ITIMER_PROF, &(struct itimerval){{0, 1000}, {0, 1000}}, NULL);
     outer();
+    sigfillset(&mask);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
     setitimer(ITIMER_PROF, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
     stack.ss_flags = SS_DISABLE;
     sigaltstack(&stack, NULL);
@@ -145,7 +152,10 @@ OWN static void *run(void *unused)
 int main(int argc, char **argv)
 {
     pthread_t thread;
+    sigset_t all;
 
+    sigfillset(&all); /* nor in what makes the thread */
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
     if (argc < 3)
         return 2;
     words = argv + 1;

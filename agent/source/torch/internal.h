@@ -159,9 +159,11 @@ struct tp_torch_thread {
     uint32_t depth;         /* operators open and recorded */
     int32_t until_ask;      /* operators until calibration is asked for again; below 0 it is due */
     int32_t ask_interval;
-    bool early; /* had operators before calibration */
-    bool quiet; /* the operators of this moment are our own */
-    bool used;  /* was somebody's, some time */
+    uint32_t inside; /* before calibration: depth from the outermost open operator on, which is no
+                        range of the user's; 0 none */
+    bool early;      /* had operators before calibration */
+    bool quiet;      /* the operators of this moment are our own */
+    bool used;       /* was somebody's, some time */
     const void
         *open[TP_TORCH_DEPTH]; /* records of the open operators; the first share the line above */
     _Alignas(64) struct tp_torch_name_entry names[TP_TORCH_NAME_ENTRIES];

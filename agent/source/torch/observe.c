@@ -139,8 +139,11 @@ static void begin_early(struct tp_torch_thread *self, const unsigned char *recor
     if (split_step(&name, &details.sequence_nr))
         details.scope = 7;
     details.torch_thread = (uint32_t)tp_torch.functions.thread();
-    if (self != NULL)
+    if (self != NULL) {
         self->early = true;
+        if (self->inside == 0 && strstr(name.name, "::") != NULL)
+            self->inside = self->depth;
+    }
     tp_record_op_begin(tp_torch_name_look(self, &name), &details);
 }
 
@@ -228,8 +231,8 @@ static inline void begin_wholly(struct tp_torch_thread *self, const unsigned cha
 
 /*
  * Asks for calibration when an outermost operator has ended: then the interpreter's next quiet
- * moment is not inside an operator that is itself written in Python. A range around everything must
- * not hold it up for ever.
+ * moment is not inside an operator that is itself written in Python. Ranges of the user's around it
+ * do not count, and what is taken for an operator must not hold it up for ever.
  */
 static __attribute__((noinline, cold)) void end_early(struct tp_torch_thread *self)
 {
@@ -237,7 +240,9 @@ static __attribute__((noinline, cold)) void end_early(struct tp_torch_thread *se
         self->early = false;
         return;
     }
-    if (--self->until_ask > 0 || (self->depth != 0 && self->until_ask > -100))
+    if (self->inside > self->depth)
+        self->inside = 0;
+    if (--self->until_ask > 0 || (self->inside != 0 && self->until_ask > -100))
         return;
     if (self->ask_interval < 255)
         self->ask_interval = self->ask_interval * 2 + 1;

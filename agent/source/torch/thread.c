@@ -82,6 +82,7 @@ struct tp_torch_thread *tp_torch_thread_claim(void)
     thread->number = (uint32_t)tp_torch.functions.thread();
     thread->until_ask = thread->ask_interval = 1;
     thread->quiet = thread->early = false;
+    thread->inside = 0;
     tp_torch_self = thread;
     return thread;
 }
