@@ -73,14 +73,20 @@ static void *no_memory(void)
     return NULL;
 }
 
-/* A block of the arena grows by moving to a real one. */
-static void *leave_arena(void *pointer, size_t old_size, size_t size)
+static void *move_out(size_t size, const void *frame)
 {
-    if (tp_unlikely(!tp_malloc_ready()))
-        return tp_arena_allocate(16, size);
     uint64_t before = tp_malloc_allocations();
     void *moved = tp_real.malloc(size);
-    tp_malloc_allocated(moved, size, before, HERE, 0);
+
+    tp_malloc_allocated(moved, size, before, frame, 0);
+    return moved;
+}
+
+/* A block of the arena grows by moving to a real one, as soon as there are such. */
+static void *leave_arena(void *pointer, size_t old_size, size_t size, const void *frame)
+{
+    void *moved = tp_malloc_ready() ? move_out(size, frame) : tp_arena_allocate(16, size);
+
     if (moved)
         memcpy(moved, pointer, old_size < size ? old_size : size);
     return moved;
@@ -132,7 +138,7 @@ EXPORT void *realloc(void *pointer, size_t size)
     size_t old_size;
 
     if (tp_arena_owns(pointer, &old_size))
-        return leave_arena(pointer, old_size, size);
+        return leave_arena(pointer, old_size, size, HERE);
     if (tp_unlikely(!tp_malloc_ready()))
         return pointer ? NULL : tp_arena_allocate(16, size);
     struct resize r = before_resize(pointer);
@@ -148,7 +154,7 @@ EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes))
         return no_memory();
     if (tp_arena_owns(pointer, &old_size))
-        return leave_arena(pointer, old_size, bytes);
+        return leave_arena(pointer, old_size, bytes, HERE);
     if (tp_unlikely(!tp_malloc_ready() || !tp_real.reallocarray))
         return no_memory();
     struct resize r = before_resize(pointer);
