@@ -353,6 +353,18 @@ def frees_of_other_threads_are_joined(recorded):
         tap.equal(report["unseen_frees"], 0, "frees not seen")
 
 
+def threads_from_before_the_start():
+    """They allocate while the agent starts; none is left out, nor spoils the recording."""
+    recorded = "all"
+    for _ in range(8):
+        with tap.folder() as out:
+            program = [os.path.join(WORKLOADS, "threads_before"), "1000"]
+            record(out, program, TPAGENT_ALLOC=recorded, TPAGENT_WHEN_FULL="wait")
+            report = memory(out)
+            agrees_with_counters(report, recorded, "work", allocations=4000, net_bytes=0)
+            tap.equal(row(report, "work")["frees"], 4000, "frees")
+
+
 def blocks_from_before_are_apart():
     """Freed in the window, allocated before it: in no sum, but counted."""
     with tap.folder() as out:
@@ -625,6 +637,7 @@ CHECK.check("blocks that go from thread to thread", blocks_go_from_hand_to_hand)
 CHECK.check("a thread that cannot be made at first", thread_is_made_the_second_time)
 CHECK.check("more stacks than there is room for", more_stacks_than_there_is_room_for)
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
+CHECK.check("threads that are there before the agent", threads_from_before_the_start)
 CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)
 CHECK.check("rows of threads, live bytes over time", threads_and_time_are_told)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
