@@ -353,9 +353,9 @@ def frees_of_other_threads_are_joined(recorded):
         tap.equal(report["unseen_frees"], 0, "frees not seen")
 
 
-def threads_from_before_the_start():
+@of_all_and_of_every_byte_sampled
+def threads_from_before_the_start(recorded):
     """They allocate while the agent starts; none is left out, nor spoils the recording."""
-    recorded = "all"
     for _ in range(8):
         with tap.folder() as out:
             program = [os.path.join(WORKLOADS, "threads_before"), "1000"]

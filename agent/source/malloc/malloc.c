@@ -35,9 +35,31 @@ void free_aligned_sized(void *pointer, size_t alignment, size_t hint);
 /* Operators that are being tried out: meanwhile each call is seen. */
 static _Atomic int being_tried;
 
+struct what_ways_depend_on {
+    enum tp_malloc_mode mode;
+    bool is_told, is_any;
+};
+
+static struct what_ways_depend_on look(void)
+{
+    return (struct what_ways_depend_on){
+        .mode = __atomic_load_n(&tp_malloc_mode, __ATOMIC_SEQ_CST),
+        .is_told = __atomic_load_n(&tp_malloc_is_told, __ATOMIC_SEQ_CST),
+        .is_any = atomic_load(&being_tried) > 0,
+    };
+}
+
+/* Threads may do so at the same time: whoever is the last one has seen the newest. */
 static void choose_ways(void)
 {
-    tp_ways_choose(tp_malloc_mode, atomic_load(&being_tried) > 0);
+    struct what_ways_depend_on now = look(), then;
+
+    do {
+        then = now;
+        tp_ways_choose(then.mode, then.is_told, then.is_any);
+        atomic_thread_fence(memory_order_seq_cst);
+        now = look();
+    } while (now.mode != then.mode || now.is_told != then.is_told || now.is_any != then.is_any);
 }
 
 /* Blocks that must still agree before all are believed; 0: none, -1: one did not. */
@@ -54,7 +76,7 @@ static void try_told(const void *pointer, size_t bytes)
         atomic_store(&trials, -1);
     else if (!atomic_compare_exchange_strong(&trials, &left, left - 1) || left != 1)
         return;
-    tp_malloc_is_told = told == bytes;
+    __atomic_store_n(&tp_malloc_is_told, told == bytes, __ATOMIC_SEQ_CST);
     choose_ways();
 }
 
@@ -334,7 +356,7 @@ static void look_for_operators(const char **ret_why)
 
 static void set_mode(enum tp_malloc_mode wanted)
 {
-    tp_malloc_mode = wanted;
+    __atomic_store_n(&tp_malloc_mode, wanted, __ATOMIC_SEQ_CST);
     choose_ways();
 }
 
@@ -359,10 +381,11 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
     if (copy && used_free)
         ((void (*)(void *))used_free)(copy);
     if (seen || !copy) {
-        trials = tp_usable_start() ? TP_USABLE_TRIALS : 0;
         look_for_operators(ret_why);
         tp_watched_always(tp_arena, sizeof(tp_arena));
         set_mode(tp_profile_start(config, ret_why));
+        /* not before: the ways of counting leave threads without draws */
+        atomic_store(&trials, tp_usable_start() ? TP_USABLE_TRIALS : 0);
         return 0;
     }
     tp_text_init(&text, owner_text, sizeof(owner_text));
