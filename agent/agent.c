@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -204,6 +205,18 @@ static void first_thread(void)
     tp_agent_go_live();
 }
 
+/* Return: whether the program has made none yet. */
+static bool before_thread(void)
+{
+    bool first = tp_agent.live && !tp_agent.live->has_threads && !tp_agent.filtered && is_ours();
+
+    if (first && tp_agent.root) /* before it, so that its first events find everything ready */
+        tp_agent_arm();
+    if (first && tp_agent.config.alloc.choice == TP_ALLOC_ALL) /* it may fill a ring at once */
+        first_thread();
+    return first;
+}
+
 EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument)
 {
@@ -211,15 +224,25 @@ EXPORT int pthread_create(pthread_t *ret_thread, const pthread_attr_t *attribute
         tp_real_find();
     if (!tp_real.pthread_create)
         return EAGAIN;
-    bool first = tp_agent.live && !tp_agent.live->has_threads && !tp_agent.filtered && is_ours();
-    if (first && tp_agent.root) /* before it, so that its first events find everything ready */
-        tp_agent_arm();
-    if (first && tp_agent.config.alloc.choice == TP_ALLOC_ALL) /* it may fill a ring at once */
-        first_thread();
+    bool first = before_thread();
     int error = tp_real.pthread_create(ret_thread, attributes, start, argument);
     if (first && !error)
         first_thread();
     return error;
+}
+
+/* libc's makes the thread without the name that is wrapped above. */
+EXPORT int thrd_create(thrd_t *ret_thread, thrd_start_t start, void *argument)
+{
+    if (!tp_real.thrd_create)
+        tp_real_find();
+    if (!tp_real.thrd_create)
+        return thrd_error;
+    bool first = before_thread();
+    int result = tp_real.thrd_create(ret_thread, start, argument);
+    if (first && result == thrd_success)
+        first_thread();
+    return result;
 }
 
 /* The drain thread has said that it is done: it is still to leave the kernel. */
@@ -388,6 +411,21 @@ static bool has_room(void)
     return false;
 }
 
+/*
+ * The first program of a job below another user's recording says so, whether it would have recorded
+ * anything or not, since it is the one that can tell all others: they find in their environment
+ * that there is nothing to join.
+ */
+static bool is_for_us(void)
+{
+    int error = tp_agent.root ? 0 : tp_os_own_directory(tp_agent.run_dir);
+
+    if (!error || error == -ENOENT)
+        return true;
+    tp_log_warn("not recording: %s: %s", tp_agent.run_dir, tp_error_text(error));
+    return false;
+}
+
 static void start_window(void)
 {
     struct tp_capture_by_what *by = &tp_agent.config.capture;
@@ -472,8 +510,10 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
     read_machine();
     tp_recording_read_environment(environment, argc, argv);
     tp_agent.root = !tp_agent.config.inherited;
-    if (!has_room() || tp_recording_begin_run() < 0 || !(tp_agent.live = make_live())) {
+    if (!has_room() || tp_recording_begin_run() < 0 || !is_for_us() ||
+        !(tp_agent.live = make_live())) {
         tp_recording_tell_children(false);
+        tp_recording_refuse_early(environment);
         return stay_off(kept);
     }
     tp_clock_choose();

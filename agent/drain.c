@@ -139,6 +139,7 @@ static void read_thread_name(uint32_t tid, char name[16])
     char path[64];
     struct tp_text text;
 
+    memset(name, 0, 16);
     tp_text_init(&text, path, sizeof(path));
     tp_text_format(&text, "/proc/self/task/%u/comm", tid);
     if (tp_os_read_file(path, name, 16) < 0)
@@ -151,13 +152,21 @@ static void tell_track(struct tp_live *live, struct tp_ring_entry *e)
 {
     struct tp_drain *d = live->drain;
     struct tp_text *meta = &d->meta;
+    struct tp_thread *t = &live->threads[e->thread];
+    uint64_t words[2];
     char name[16];
 
+    atomic_store(&t->renamed, 0);
     read_thread_name(e->header->tid, name);
+    if (!name[0]) /* it is gone */
+        tp_thread_name(t, name);
     if (e->track_told && (!name[0] || !strcmp(name, e->name)))
         return;
     make_room(live);
     memcpy(e->name, name, sizeof(name));
+    memcpy(words, name, sizeof(words));
+    for (unsigned i = 0; i < 2; i++)
+        atomic_store_explicit(&e->header->name[i], words[i], memory_order_relaxed);
     d->threads_untold += !e->track_told && d->thread_bytes > THREAD_LINES_MAX;
     e->track_told = 1;
     if (d->thread_bytes > THREAD_LINES_MAX)
@@ -661,6 +670,8 @@ static void retire_dead(struct tp_live *live)
         drain_ring(live, e, true);
         if (atomic_load(&e->header->head) != atomic_load(&e->header->tail))
             continue;
+        if (e->track_told)
+            tell_track(live, e);
         tell_track_end(live, e);
         tp_loss_add(live, TP_LOSS_RING_FULL, atomic_load(&e->header->dropped));
         tp_capture_thread_gone(t);
@@ -689,6 +700,16 @@ static void watch_churn(struct tp_live *live, bool now)
     d->rings_then = used;
 }
 
+static void tell_new_names(struct tp_live *live)
+{
+    for (uint32_t i = 0; i < atomic_load(&live->ring_count); i++) {
+        struct tp_ring_entry *e = &live->rings[i];
+        if (atomic_load(&e->state) == TP_RING_USED && e->track_told &&
+            atomic_load(&live->threads[e->thread].renamed))
+            tell_track(live, e);
+    }
+}
+
 static void thread_second(struct tp_live *live, uint64_t now_ns)
 {
     struct tp_drain *d = live->drain;
@@ -699,6 +720,7 @@ static void thread_second(struct tp_live *live, uint64_t now_ns)
     d->tick_ns = now_ns;
     tp_sources_tick();
     tp_sources_report(&d->meta, false);
+    tell_new_names(live);
 }
 
 static uint64_t sleep_for(unsigned fullest, const struct tp_drain *d)
@@ -816,7 +838,7 @@ bool tp_drain_pause(struct tp_live *live, uint64_t wait_ns)
     return atomic_load(&live->want) != WANT_PAUSE;
 }
 
-void tp_drain_end_idle(struct tp_live *live, const char *reason)
+bool tp_drain_end_idle(struct tp_live *live, const char *reason)
 {
     char buffer[2048];
     struct tp_text text;
@@ -824,8 +846,10 @@ void tp_drain_end_idle(struct tp_live *live, const char *reason)
     tp_text_init(&text, buffer, sizeof(buffer));
     tp_recording_clock_line(&text);
     put_end_line(live, &text, reason, &tp_tls);
-    if (!tp_recording_meta(live, buffer, text.used))
-        tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+    if (tp_recording_meta(live, buffer, text.used))
+        return false;
+    tp_os_unlink(TP_OS_NO_DIR, live->ring_dir, true);
+    return true;
 }
 
 bool tp_drain_end(struct tp_live *live, const char *reason, uint64_t wait_ns)

@@ -47,8 +47,8 @@ bool tp_drain_pause(struct tp_live *live, uint64_t wait_ns);
 void tp_drain_retry_now(struct tp_live *live);
 
 /** tp_drain_end_idle - the `end` line of a process that has a directory and no event. Context: exit
- * path. */
-void tp_drain_end_idle(struct tp_live *live, const char *reason);
+ * path. Return: whether it is written. */
+bool tp_drain_end_idle(struct tp_live *live, const char *reason);
 
 /**
  * tp_drain_end - take everything, write the `end` line, remove the rings

@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 
 #include "agent.h"
+#include "exec.h"
 #include "real.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -81,10 +82,24 @@ static bool seccomp_installs(unsigned long operation, unsigned long filter)
     return operation == SECCOMP_SET_MODE_STRICT || (operation == SECCOMP_SET_MODE_FILTER && filter);
 }
 
+static int set_name(unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+    int error =
+        tp_real.prctl
+            ? tp_real.prctl(PR_SET_NAME, a, b, c, d)
+            : (int)as_libc(call(SYS_prctl, PR_SET_NAME, (long)a, (long)b, (long)c, (long)d, 0));
+
+    if (!error)
+        tp_thread_was_named();
+    return error;
+}
+
 int tp_filter_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
     if (tp_unlikely(prctl_installs((unsigned)option, a, b)))
         tp_agent_before_filter();
+    if (tp_unlikely(option == PR_SET_NAME))
+        return set_name(a, b, c, d);
     if (tp_likely(tp_real.prctl != NULL))
         return tp_real.prctl(option, a, b, c, d);
     return (int)as_libc(call(SYS_prctl, option, (long)a, (long)b, (long)c, (long)d, 0));
@@ -123,6 +138,16 @@ EXPORT int setns(int fd, int what)
     return result;
 }
 
+static long call_exec(long number, long a, long b, long c, long d, long e)
+{
+    struct tp_exec exec = tp_exec_set_out();
+    long result = tp_real.syscall ? tp_real.syscall(number, a, b, c, d, e, 0)
+                                  : as_libc(call(number, a, b, c, d, e, 0));
+
+    tp_exec_failed(exec);
+    return result;
+}
+
 long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     if (tp_unlikely(number == SYS_seccomp && seccomp_installs((unsigned long)a, (unsigned long)c)))
@@ -130,6 +155,10 @@ long tp_filter_syscall(long number, long a, long b, long c, long d, long e, long
     if (tp_unlikely(number == SYS_prctl &&
                     prctl_installs((unsigned long)a, (unsigned long)b, (unsigned long)c)))
         tp_agent_before_filter();
+    if (tp_unlikely(number == SYS_prctl && (int)a == PR_SET_NAME))
+        return set_name((unsigned long)b, (unsigned long)c, (unsigned long)d, (unsigned long)e);
+    if (tp_unlikely(number == SYS_execve || number == SYS_execveat))
+        return call_exec(number, a, b, c, d, e);
     if (tp_unlikely(number == SYS_unshare))
         return unshare((int)a);
     if (tp_unlikely(number == SYS_setns))

@@ -9,6 +9,8 @@
 
 struct tp_thread;
 
+#define TP_SAMPLE_GAPS 8u
+
 struct tp_tls {
     struct tp_thread *thread; /* control block; NULL before the thread's first event */
     uint64_t alloc_calls, allocated_bytes;
@@ -21,12 +23,14 @@ struct tp_tls {
     /* interposed CUDA calls that this thread is inside of; read soon after it was written, so no
      * other flag in its word: both would be tested by one load, which waits for that store */
     uint64_t cuda_depth;
-    const void *resizing;      /* block of a reallocarray, until an inner realloc takes it over */
-    uint64_t sample_random;    /* state of the draws; 0: none yet */
-    uint32_t cuda_correlation; /* of this thread's last CUDA_CALL */
-    uint8_t cuda_domain;       /* that call's: the driver's or the runtime's */
-    uint16_t cuda_device;      /* that this thread has chosen, + 1; 0 none yet: the first */
-    uint8_t converts;          /* a thread of CUPTI's, or ours: it may wait for room in its ring */
+    const void *resizing;   /* block of a reallocarray, until an inner realloc takes it over */
+    uint64_t sample_random; /* state of the draws; 0: none yet */
+    uint64_t sample_gaps[TP_SAMPLE_GAPS]; /* drawn ahead: several at once take less */
+    uint32_t cuda_correlation;            /* of this thread's last CUDA_CALL */
+    uint8_t cuda_domain;                  /* that call's: the driver's or the runtime's */
+    uint16_t cuda_device;     /* that this thread has chosen, + 1; 0 none yet: the first */
+    uint8_t converts;         /* a thread of CUPTI's, or ours: it may wait for room in its ring */
+    uint8_t sample_gaps_left; /* of those drawn ahead */
     uint8_t any_window; /* what it records now was captured in the window, whatever that is now */
     uint8_t resolving;  /* inside the search for the next malloc */
     uint8_t in_hook;    /* telling of an operator new or delete */

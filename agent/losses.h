@@ -16,6 +16,13 @@ static inline _Atomic uint64_t *tp_loss_at(const struct tp_live *live, enum tp_l
                            : NULL;
 }
 
+/* How many calls of exec have set out: not zero behind one that has made another program of the
+ * process. Of a recording that is armed. */
+static inline _Atomic uint64_t *tp_exec_count_at(const struct tp_live *live)
+{
+    return (_Atomic uint64_t *)(void *)(live->names.map + TP_EXEC_COUNT_AT);
+}
+
 /** tp_loss_raise - to @value, where it is less: threads that count together may come in any order
  */
 static inline void tp_loss_raise(const struct tp_live *live, enum tp_loss loss, uint64_t value)

@@ -24,15 +24,6 @@ void tp_plain_start(void)
     tp_unwind_start();
 }
 
-/* Where a signal handler returns to: mov $15, %rax; syscall. All unwinders know it by that; what is
- * told of its caller is not for us. */
-static bool is_return_from_signal(uintptr_t pc)
-{
-    uint64_t code;
-
-    return tp_os_read_memory(&code, &pc, 1) != 1 || code == UINT64_C(0x0f0000000fc0c748);
-}
-
 /* The program's own start calls libc's, and has no caller. Any other function without one that is
  * known ends the walk too, as code that says nothing of itself. */
 static bool is_start(uintptr_t pc)
@@ -51,7 +42,7 @@ bool tp_plain_is_here(void)
         return false;
     for (unsigned i = 0; i < FRAMES_MAX; i++) {
         bool in_loader = at.pc >= (uintptr_t)object.start && at.pc < (uintptr_t)object.end;
-        if (in_loader || is_return_from_signal(at.pc))
+        if (in_loader || tp_unwind_is_signal_return(at.pc))
             return false;
         if (!tp_unwind_step(&at, high))
             return is_start(at.pc);

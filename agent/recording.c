@@ -197,10 +197,10 @@ static int write_small_file(const char *path, const char *bytes, size_t size)
     int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);
 
     if (fd < 0)
-        return fd;
+        return fail_at(path, fd);
     int64_t n = tp_os_write(fd, bytes, size);
     tp_os_close(fd);
-    return n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC;
+    return fail_at(path, n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC);
 }
 
 static int write_run_files(const char *name, uint64_t now_ns)
@@ -242,20 +242,86 @@ static bool put_absolute(struct tp_text *text, const char *path)
     return !text->cut;
 }
 
+/* The first @end bytes of tp_agent.run_dir as a folder. */
+static int make_level(size_t end)
+{
+    char after = tp_agent.run_dir[end];
+
+    tp_agent.run_dir[end] = '\0';
+    int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
+    fail_at(tp_agent.run_dir, error);
+    tp_agent.run_dir[end] = after;
+    return error;
+}
+
+/* One that was missing a moment ago. Who made it meanwhile is another process of this user's, and
+ * nobody who lays links where all may write. */
+static int make_missing_level(size_t end)
+{
+    int error = make_level(end);
+
+    return error == -EEXIST ? tp_os_own_directory(failed_at) : error;
+}
+
+static size_t end_of_level_above(size_t end)
+{
+    while (end && tp_agent.run_dir[end - 1] != '/')
+        end--;
+    while (end && tp_agent.run_dir[end - 1] == '/')
+        end--;
+    return end;
+}
+
+static size_t end_of_level_below(size_t end)
+{
+    end += strspn(tp_agent.run_dir + end, "/");
+    return end + strcspn(tp_agent.run_dir + end, "/");
+}
+
+/* The first @end bytes, with all levels that are missing: up to one that is there, and down again.
+ */
+static int make_levels(size_t end)
+{
+    size_t at = end, above;
+    int error = make_level(at);
+
+    while (error && error != -EEXIST && (above = end_of_level_above(at)) > 0)
+        error = make_level(at = above);
+    while (at < end && (!error || error == -EEXIST))
+        error = make_missing_level(at = end_of_level_below(at));
+    return error;
+}
+
+/* What cannot be made below something that is no folder is that one's fault. */
+static int blame(size_t level, int error)
+{
+    size_t above = end_of_level_above(level);
+    char after = failed_at[above];
+
+    if ((error != -ENOENT && error != -ENOTDIR) || !above)
+        return error;
+    failed_at[above] = '\0';
+    int fd = tp_os_open(TP_OS_NO_DIR, failed_at, O_PATH | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    tp_os_close(fd);
+    failed_at[above] = after;
+    return error;
+}
+
 /* tp_agent.run_dir, and the folder that was asked for (its first @base bytes) where that is
  * missing. */
 static int make_run_dir(size_t base)
 {
-    int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
+    size_t whole = strlen(tp_agent.run_dir);
+    int error = make_level(whole);
 
-    if (error != -ENOENT)
+    if (!error || error == -EEXIST)
         return error;
-    char slash = tp_agent.run_dir[base];
-    tp_agent.run_dir[base] = '\0';
-    error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
-    tp_agent.run_dir[base] = slash;
-    return error && error != -EEXIST ? error
-                                     : tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
+    error = make_levels(base);
+    if (!error || error == -EEXIST)
+        error = make_level(whole);
+    return error ? blame(strlen(failed_at), error) : 0;
 }
 
 static int make_run(const char *out)
@@ -308,8 +374,8 @@ int tp_recording_begin_run(void)
     }
     int error = make_run(config->out);
     if (error)
-        tp_log_warn("no recording: cannot make a folder in %s: %s", config->out,
-                    tp_error_text(error));
+        tp_log_warn("no recording: cannot make %s: %s",
+                    error == -ENAMETOOLONG ? config->out : failed_at, tp_error_text(error));
     return error;
 }
 
@@ -397,6 +463,25 @@ bool tp_recording_counts(void)
     return tp_source_wanted(TP_SOURCE_MALLOC) && tp_agent.config.alloc.choice != TP_ALLOC_SAMPLE;
 }
 
+#define START_FIELD 20 /* in /proc/self/stat, behind the name */
+
+/* When the kernel says that the process began, in its own unit: the same behind execve. */
+static void put_kernel_start(struct tp_text *text)
+{
+    char stat[1024];
+
+    if (tp_os_read_file("/proc/self/stat", stat, sizeof(stat)) < 0)
+        return;
+    const char *field = strrchr(stat, ')');
+    for (unsigned i = 0; field && i < START_FIELD; i++)
+        field = strchr(field + 1, ' ');
+    if (!field)
+        return;
+    field++;
+    tp_text_string(text, ",\"kernel_start\":");
+    tp_text_bytes(text, field, strspn(field, "0123456789"));
+}
+
 static void put_start_line(struct tp_live *live, struct tp_text *text)
 {
     char cwd[TP_PATH_MAX];
@@ -410,6 +495,7 @@ static void put_start_line(struct tp_live *live, struct tp_text *text)
     put_boot_id(text);
     tp_text_format(text, ",\"pid\":%u,\"ppid\":%u,\"uid\":%u,\"start_ns\":%llu", live->pid,
                    tp_os_parent_pid(), tp_os_user(), (unsigned long long)live->start_ns);
+    put_kernel_start(text);
     put_key_text(text, "exe", tp_agent.program);
     put_key_text(text, "program", facts.program);
     tp_text_format(text, ",\"argc\":%d", facts.argc);
@@ -532,16 +618,48 @@ void tp_recording_second_clock(struct tp_live *live)
     tp_recording_meta(live, buffer, text.used);
 }
 
+/* meta.jsonl, and its @path. */
+static int open_meta(const struct tp_live *live, int flags, char path[TP_PATH_MAX + 16])
+{
+    struct tp_text text;
+
+    tp_text_init(&text, path, TP_PATH_MAX + 16);
+    tp_text_format(&text, "%s/meta.jsonl", live->dir);
+    return tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | flags, FILE_MODE);
+}
+
+uint64_t tp_recording_meta_bytes(const struct tp_live *live)
+{
+    char path[TP_PATH_MAX + 16];
+    int fd = open_meta(live, O_NOFOLLOW, path);
+    struct tp_os_stat stat;
+
+    if (fd < 0)
+        return 0;
+    int error = tp_os_stat(fd, &stat);
+    tp_os_close(fd);
+    return error ? 0 : stat.size;
+}
+
+void tp_recording_resume(const struct tp_live *live, uint64_t meta_bytes)
+{
+    char path[TP_PATH_MAX + 16];
+    int fd = open_meta(live, O_NOFOLLOW, path);
+
+    tp_os_mkdir(TP_OS_NO_DIR, live->ring_dir, DIRECTORY_MODE);
+    if (fd < 0)
+        return;
+    tp_os_truncate(fd, meta_bytes);
+    tp_os_close(fd);
+}
+
 static int append_meta(struct tp_live *live, const char *bytes, size_t size, int flags)
 {
     char path[TP_PATH_MAX + 16];
-    struct tp_text text;
 
     if (!size)
         return 0;
-    tp_text_init(&text, path, sizeof(path));
-    tp_text_format(&text, "%s/meta.jsonl", live->dir);
-    int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_APPEND | flags, FILE_MODE);
+    int fd = open_meta(live, O_APPEND | flags, path);
     if (fd < 0)
         return fail_at(path, fd);
     int64_t before = tp_os_seek_end(fd), n = tp_os_write(fd, bytes, size);
@@ -639,13 +757,19 @@ void tp_recording_tell_filtered(void)
     tp_os_close(fd);
 }
 
+static void put_names_path(const struct tp_live *live, char path[TP_PATH_MAX + 16])
+{
+    struct tp_text text;
+
+    tp_text_init(&text, path, TP_PATH_MAX + 16);
+    tp_text_format(&text, "%s/names.tpn", live->dir);
+}
+
 static int open_names_file(const struct tp_live *live, int flags)
 {
     char path[TP_PATH_MAX + 16];
-    struct tp_text text;
 
-    tp_text_init(&text, path, sizeof(path));
-    tp_text_format(&text, "%s/names.tpn", live->dir);
+    put_names_path(live, path);
     return fail_at(path, tp_os_open(TP_OS_NO_DIR, path, flags | O_NOFOLLOW, FILE_MODE));
 }
 
@@ -664,12 +788,16 @@ static const uint64_t cache_bytes =
 
 void tp_recording_unmap_names(struct tp_live *live)
 {
+    char path[TP_PATH_MAX + 16];
+
     tp_os_unmap(live->names.map, TP_NAMES_FILE_LIMIT);
     tp_os_unmap((void *)live->names.table, table_bytes);
     tp_os_unmap(live->name_caches, cache_bytes);
     live->names.map = NULL;
     live->names.table = NULL;
     live->name_caches = NULL;
+    put_names_path(live, path);
+    tp_os_unlink(TP_OS_NO_DIR, path, false);
 }
 
 int tp_recording_open_names(struct tp_live *live)

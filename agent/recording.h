@@ -71,8 +71,8 @@ void tp_recording_tell_filtered(void);
  * 0 or -errno. */
 int tp_recording_open_names(struct tp_live *live);
 
-/** tp_recording_unmap_names - give back the memory of names when arming fails: the program may need
- * it. Context: arming thread. */
+/** tp_recording_unmap_names - give back the memory of names, and their file, when arming fails: the
+ * program may need it. Context: arming thread. */
 void tp_recording_unmap_names(struct tp_live *live);
 
 /**
@@ -119,6 +119,16 @@ int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size);
 /** tp_recording_meta_text - the same of @lines, which is then empty; what cannot be written stays
  * for the next time while it is less than half of the buffer. Context: drainer. */
 void tp_recording_meta_text(struct tp_live *live, struct tp_text *lines);
+
+/** tp_recording_meta_bytes - the size of meta.jsonl; 0 unknown. Context: any thread. */
+uint64_t tp_recording_meta_bytes(const struct tp_live *live);
+
+/**
+ * tp_recording_resume - a recording without events that has ended goes on
+ * @meta_bytes: size of meta.jsonl before the end
+ * Context: the thread that ended it, while the state is ARMING.
+ */
+void tp_recording_resume(const struct tp_live *live, uint64_t meta_bytes);
 
 /** tp_recording_clock_line - append a `clock` line */
 void tp_recording_clock_line(struct tp_text *text);

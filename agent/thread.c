@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "thread.h"
 
+#include <pthread.h>
+#include <string.h>
+
 #include "agent.h"
 #include "base/os.h"
 #include "capture.h"
@@ -49,11 +52,55 @@ static struct tp_thread *claim_block(struct tp_live *live)
         atomic_store(&t->careful, !tp_capture_is_open() || tp_capture_watches);
         t->index = index;
         t->tid = tp_os_tid();
+        atomic_store(&t->handle, (uintptr_t)pthread_self());
+        tp_thread_read_name(t); /* not before: who names it now looks for the handle */
         t->track = 1 + atomic_fetch_add(&live->next_track, 1);
         t->names = live->name_caches + (uint64_t)index * TP_NAME_CACHE;
         return t;
     }
     return NULL;
+}
+
+/* The name's bytes as words; that of a ring is read when the process is gone. */
+static void put_name(_Atomic uint64_t to[2], const uint64_t name[2])
+{
+    for (unsigned i = 0; i < 2; i++)
+        atomic_store_explicit(&to[i], name[i], memory_order_relaxed);
+}
+
+void tp_thread_set_name(struct tp_thread *t, const char *name)
+{
+    uint64_t words[2] = {0};
+
+    memcpy(words, name, strnlen(name, sizeof(words) - 1));
+    put_name(t->name, words);
+    atomic_store_explicit(&t->renamed, 1, memory_order_release);
+}
+
+void tp_thread_name(const struct tp_thread *t, char name[16])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t word = atomic_load_explicit(&t->name[i], memory_order_relaxed);
+        memcpy(name + i * sizeof(word), &word, sizeof(word));
+    }
+}
+
+static void name_ring(struct tp_thread *t)
+{
+    uint64_t words[2];
+
+    tp_thread_name(t, (char *)words);
+    put_name(t->ring->name, words);
+}
+
+void tp_thread_read_name(struct tp_thread *t)
+{
+    char name[16];
+
+    tp_os_own_name(name);
+    tp_thread_set_name(t, name);
+    if (t->ring && !t->busy)
+        name_ring(t);
 }
 
 static int claim_ring(struct tp_live *live)
@@ -81,6 +128,7 @@ void tp_thread_take_ring(struct tp_live *live, struct tp_thread *t, uint32_t ent
     tp_ring_claim(ring, t->track, t->tid, t->cursor, t->dropped);
     e->thread = t->index;
     t->ring = ring;
+    name_ring(t);
     t->entry = entry;
     t->mask = e->slot_count - 1;
     t->wake_at = 0;

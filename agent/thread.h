@@ -66,6 +66,11 @@ struct tp_thread {
                                        and with all that was left out; 0 none */
     uint32_t optimizer_at;          /* the same of an optimizer's step, of class OP */
 
+    /* what the kernel calls it, terminated; by the thread itself, or by who has just named it */
+    _Atomic uint64_t name[2];
+    _Atomic uint8_t renamed;  /* since the drain has looked */
+    _Atomic uintptr_t handle; /* libc's */
+
     _Atomic uint32_t next_entry; /* a larger ring that the drain offers, + 1; 0 none */
     _Atomic uint32_t state;      /* enum tp_thread_state */
     struct tp_name_cache *names;
@@ -100,6 +105,19 @@ enum tp_thread_state { TP_THREAD_FREE, TP_THREAD_USED };
  * Return: a block whose slots are set, or NULL: nothing is recorded here and now.
  */
 struct tp_thread *tp_thread_attach(void);
+
+/** tp_thread_set_name - it has the name @name; cut at 15 bytes. Context: any thread of the process.
+ */
+void tp_thread_set_name(struct tp_thread *thread, const char *name);
+
+/** tp_thread_read_name - the calling thread, whose block it is, asks the kernel. Context: hook. */
+void tp_thread_read_name(struct tp_thread *thread);
+
+/** tp_thread_name - the name as it was set last. Context: any thread. */
+void tp_thread_name(const struct tp_thread *thread, char name[16]);
+
+/** tp_thread_was_named - the calling thread has given itself a name. Context: hook. */
+void tp_thread_was_named(void);
 
 struct tp_live;
 

@@ -96,6 +96,7 @@ struct entry {
     uintptr_t start, size;
     uint64_t code_unit;
     int64_t data_unit;
+    bool is_signal; /* its caller was interrupted: the registers are elsewhere */
 };
 
 static struct reader entry_at(const uint8_t *at)
@@ -143,7 +144,9 @@ static int read_common(const uint8_t *at, struct entry *entry)
             if (!size)
                 return -1;
             take(&r, size);
-        } else { /* 'S': a signal's frame, which keeps its registers elsewhere */
+        } else if (letters[i] == 'S') {
+            entry->is_signal = true;
+        } else {
             return -1;
         }
     }
@@ -417,21 +420,39 @@ static struct tp_unwind_rule rule_of(const struct state *s)
     return rule;
 }
 
+/* mov $15, %rax, of either length, and syscall. */
+bool tp_unwind_is_signal_return(uintptr_t pc)
+{
+    uint64_t code;
+
+    return tp_os_read_memory(&code, &pc, 1) != 1 || code == UINT64_C(0x0f0000000fc0c748) ||
+           (code & UINT64_C(0xffffffffffffff)) == UINT64_C(0x050f0000000fb8);
+}
+
+/* What is told of the function at @pc. Return: false: nothing. */
+static bool find_entry(uintptr_t pc, struct entry *entry)
+{
+    struct tp_mapped_object object;
+
+    if (!tp_mapped_object(pc, &object) || !object.eh_frame_header)
+        return false;
+    const uint8_t *at = look_up(object.eh_frame_header, pc);
+    /* between functions is code that says nothing of itself */
+    return at && read_entry(at, entry) && pc - entry->start < entry->size;
+}
+
 struct tp_unwind_rule tp_unwind_find(uintptr_t pc)
 {
     static const struct tp_unwind_rule chain = {.base = TP_UNWIND_CHAIN},
-                                       end = {.base = TP_UNWIND_END};
+                                       end = {.base = TP_UNWIND_END},
+                                       signal = {.base = TP_UNWIND_SIGNAL};
     struct machine m = {0};
-    struct tp_mapped_object object;
-    struct entry entry;
+    struct entry entry = {0};
 
-    if (!tp_mapped_object(pc, &object) || !object.eh_frame_header)
-        return chain;
-    const uint8_t *at = look_up(object.eh_frame_header, pc);
-    if (!at || !read_entry(at, &entry))
-        return chain;
-    if (pc - entry.start >= entry.size) /* code between functions that say nothing of themselves */
-        return chain;
+    if (!find_entry(pc, &entry))
+        return tp_unwind_is_signal_return(pc + 1) ? signal : chain;
+    if (entry.is_signal)
+        return signal;
     if (!run(&m, entry.first, &entry, UINTPTR_MAX))
         return end;
     m.first = m.now;
@@ -469,6 +490,12 @@ uint32_t tp_unwind_learn(uintptr_t pc)
 {
     (void)pc;
     return TP_UNWIND_CHAIN;
+}
+
+bool tp_unwind_is_signal_return(uintptr_t pc)
+{
+    (void)pc;
+    return false;
 }
 
 void tp_unwind_start(void)

@@ -29,7 +29,8 @@ enum tp_unwind_base {
     TP_UNWIND_FRAME,   /* frame pointer + offset */
     TP_UNWIND_SAVED,   /* the word at frame pointer + offset */
     TP_UNWIND_CHAIN,   /* nothing is known of the code: it may keep frame pointers */
-    TP_UNWIND_END      /* there is no caller, or none that is told in these terms */
+    TP_UNWIND_END,     /* there is no caller, or none that is told in these terms */
+    TP_UNWIND_SIGNAL   /* where a handler returns to: what it interrupted has not called it */
 };
 
 /* Where the caller's frame pointer is. */
@@ -66,6 +67,11 @@ void tp_unwind_start(void);
 /** tp_unwind_find - the rule that holds at an instruction. Context: hook: @pc must lie in an object
  * that stays loaded meanwhile. */
 struct tp_unwind_rule tp_unwind_find(uintptr_t pc);
+
+/** tp_unwind_is_signal_return - whether a handler that returns to @pc goes back to what its signal
+ * interrupted: all unwinders know that code by what it is. True also where it cannot be read.
+ * Context: hook, any address. */
+bool tp_unwind_is_signal_return(uintptr_t pc);
 
 /** tp_unwind_learn - as tp_unwind_find, for what is behind the call before @pc; kept in the table.
  * Return: the rule as it stands there. Context: hook. */

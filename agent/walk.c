@@ -162,6 +162,15 @@ static inline void walk_again(struct tp_walk *w, struct tp_unwind at, uintptr_t 
     go_on(w, high, last, known, count, goes_on);
 }
 
+/* What a handler returns to is no function that has called it; where the walk came to frames that
+ * are known it was left out then. */
+static inline void leave_signal_out(struct tp_walk *w)
+{
+    if (!w->is_known && w->count &&
+        (tp_unwind_rule(w->addresses[w->count - 1]) & 7) == TP_UNWIND_SIGNAL)
+        w->count--;
+}
+
 void tp_walk_stack(struct tp_walk *w, const void *frame, uintptr_t high, struct tp_last_walk *last)
 {
     const uintptr_t *words = frame;
@@ -176,4 +185,5 @@ void tp_walk_stack(struct tp_walk *w, const void *frame, uintptr_t high, struct 
     } else if (add(w, at.pc)) {
         step_on(w, &at, high);
     }
+    leave_signal_out(w);
 }

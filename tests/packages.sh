@@ -104,6 +104,7 @@ want_build_packages() {
     want pkg-config --exists zlib -- zlib1g-dev
     want pkg-config --exists libprotobuf-c -- libprotobuf-c-dev
     want command -v protoc-c -- protobuf-c-compiler
+    want pkg-config --exists libdw -- libdw-dev
     want test -x /usr/bin/python3 -- python3
 }
 

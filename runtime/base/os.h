@@ -87,6 +87,9 @@ uint64_t tp_os_stack_limit(void);
 void tp_os_exit_group(int status);
 uint32_t tp_os_pid(void);
 uint32_t tp_os_tid(void);
+
+/** tp_os_own_name - the calling thread's name, terminated */
+void tp_os_own_name(char name[16]);
 uint32_t tp_os_parent_pid(void);
 uint32_t tp_os_user(void);
 bool tp_os_thread_exists(uint32_t pid, uint32_t tid);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -368,6 +369,12 @@ uint32_t tp_os_parent_pid(void)
 uint32_t tp_os_user(void)
 {
     return (uint32_t)CALL(SYS_getuid);
+}
+
+void tp_os_own_name(char name[16])
+{
+    if (CALL(SYS_prctl, PR_GET_NAME, name, 0, 0, 0))
+        name[0] = '\0';
 }
 
 bool tp_os_thread_exists(uint32_t pid, uint32_t tid)

@@ -39,10 +39,13 @@ struct tp_ring_header {
     uint32_t checksum;    /* 124: low half of XXH3-64 of bytes 0..123 */
 
     /* written by the thread that claims the ring, before its first record */
-    uint32_t track;     /* 128 */
-    uint32_t tid;       /* 132 */
-    uint64_t first;     /* 136: number of the first slot */
-    char padding1[112]; /* 144 */
+    uint32_t track; /* 128 */
+    uint32_t tid;   /* 132 */
+    uint64_t first; /* 136: number of the first slot */
+
+    /* by that thread when it has another name, and by the reader */
+    _Atomic uint64_t name[2]; /* 144: the bytes of the thread's name, then zeros; all 0 unknown */
+    char padding1[96];        /* 160 */
 
     /* the writer's line */
     _Atomic uint64_t head;    /* 256 */

@@ -9,6 +9,7 @@
 
 _Static_assert(offsetof(struct tp_ring_header, checksum) == 124, "format.md");
 _Static_assert(offsetof(struct tp_ring_header, track) == 128, "format.md");
+_Static_assert(offsetof(struct tp_ring_header, name) == 144, "format.md");
 _Static_assert(offsetof(struct tp_ring_header, head) == 256, "format.md");
 _Static_assert(offsetof(struct tp_ring_header, tail) == 384, "format.md");
 
@@ -52,4 +53,6 @@ void tp_ring_unclaim(struct tp_ring_header *header)
     atomic_store_explicit(&header->dropped, 0, memory_order_relaxed);
     atomic_store_explicit(&header->open, 0, memory_order_relaxed);
     atomic_store_explicit(&header->closed, 0, memory_order_relaxed);
+    for (unsigned i = 0; i < 2; i++)
+        atomic_store_explicit(&header->name[i], 0, memory_order_relaxed);
 }

@@ -4,12 +4,13 @@
 
 /*
  * What a process lost, in the mapped header of its names.tpn: a full disk cannot refuse it, and the
- * kernel holds it when the process is killed. Behind the counters stand the headers of rings whose
- * slots are only memory.
+ * kernel holds it when the process is killed. Behind the counters stand a u64, the calls of exec
+ * that have not come back, and the headers of rings whose slots are only memory.
  */
 
 #define TP_NAMES_HEADER_BYTES 16384u /* 64 in files without all of this */
 #define TP_LOSSES_AT 64u
+#define TP_EXEC_COUNT_AT 504u
 #define TP_MEMORY_RINGS_AT 512u
 #define TP_MEMORY_RING_BYTES 512u
 #define TP_MEMORY_RINGS_MAX ((TP_NAMES_HEADER_BYTES - TP_MEMORY_RINGS_AT) / TP_MEMORY_RING_BYTES)
@@ -27,6 +28,6 @@ enum tp_loss {
     TP_LOSS_END
 };
 
-_Static_assert(TP_LOSSES_AT + 8 * TP_LOSS_END <= TP_MEMORY_RINGS_AT, "format.md");
+_Static_assert(TP_LOSSES_AT + 8 * TP_LOSS_END <= TP_EXEC_COUNT_AT, "format.md");
 
 #endif

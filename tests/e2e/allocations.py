@@ -35,7 +35,7 @@ def record(out, command, **variables):
 
 def memory(out, *options, status=0):
     done = subprocess.run(
-        [tap.TPREPORT, "memory", "--format", "json", *options, out],
+        [tap.TPREPORT, "memory", "--format", "json", "--no-lines", *options, out],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         check=False,
@@ -300,7 +300,8 @@ def blocks_go_from_hand_to_hand():
     """Three threads free what the others allocated, and get each other's addresses again."""
     count = 200000
     with tap.folder() as out:
-        record(out, [ALLOCS, "handover", str(count)], TPAGENT_ALLOC="all", TPAGENT_STACKS="4")
+        stacks = {"TPAGENT_STACKS": "4", "TPAGENT_WHEN_FULL": "wait"}
+        record(out, [ALLOCS, "handover", str(count)], TPAGENT_ALLOC="all", **stacks)
         report = memory(out)
         blocks = by_stack(report, "take", "hand_over")
     tap.equal(blocks["allocations"], 3 * count, "allocations")
@@ -391,7 +392,7 @@ def threads_and_time_are_told():
         at = report["peak_ns"] // report["curve"]["width_ns"]
         tap.equal(curve.index(max(curve)), at, "where it is")
         text = subprocess.run(
-            [tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True
+            [tap.TPREPORT, "memory", "--no-lines", out], stdout=subprocess.PIPE, check=True
         ).stdout.decode()
         assert "By thread\n" in text and "Live over time, the most in each stretch\n" in text, text
         assert "#" * 40 + "\n" in text, text
@@ -591,7 +592,9 @@ def other_formats():
 
         def output(*options):
             return subprocess.run(
-                [tap.TPREPORT, "memory", *options, out], stdout=subprocess.PIPE, check=True
+                [tap.TPREPORT, "memory", "--no-lines", *options, out],
+                stdout=subprocess.PIPE,
+                check=True,
             ).stdout.decode()
 
         folded = output("--format", "folded", "--sort-by", "live_bytes").splitlines()

@@ -65,6 +65,15 @@ def threads_in_sequence():
         tap.equal(len(process["threads"]), 10000, "threads")
 
 
+def c11_threads_in_sequence():
+    """libc does not call pthread_create by name to make them."""
+    with tap.folder() as out:
+        calls, early, late, added = churn(out, "c11", 2000, 10, TPAGENT_WHEN_FULL="wait")
+        process, seen, dropped = all_or_counted(out, calls)
+        assert late[2] - early[2] < 200, (early, late)
+        tap.equal((seen, dropped, len(process["threads"])), (calls, 0, 2000), "all there")
+
+
 def threads_together():
     total = 16 << 20
     with tap.folder() as out:
@@ -173,6 +182,7 @@ def space_is_left():
 def main():
     t = tap.Tap()
     t.check("10,000 threads in sequence: nothing lost, memory flat", threads_in_sequence)
+    t.check("2,000 of C11, too", c11_threads_in_sequence)
     t.check("500 threads at once within TPAGENT_RING_TOTAL", threads_together)
     t.check("more names than there is room for", many_names)
     t.check("TPAGENT_MAX_SIZE, keep-last", kept, "keep-last")

@@ -61,18 +61,55 @@ def help_lists_every_variable():
         assert "TPAGENT_MAX_SIZE=3145728" in text, text
 
 
-def missing_folder_is_made():
+def missing_folders_are_made():
+    for words in ("new", "a/b/c", "a/b/c/d//e/"):
+        with tap.folder() as out:
+            place = os.path.join(out, words)
+            tap.equal(hello(place), [], "stderr")
+            tap.equal(len(tap.process_folders(place)), 1, "process folders")
+            while not os.path.samefile(place, out):
+                tap.equal(os.stat(place).st_mode & 0o7777, 0o700, place)
+                place = os.path.dirname(place)
+
+
+def many_make_them_at_once():
+    """Those of one user: none of them refuses what another one has made."""
     with tap.folder() as out:
-        tap.equal(hello(os.path.join(out, "new")), [], "stderr")
-        tap.equal(len(tap.process_folders(os.path.join(out, "new"))), 1, "process folders")
+        place = os.path.join(out, *"abcdefgh")
+        jobs = [
+            subprocess.Popen(
+                [os.path.join(os.environ["WORKLOADS"], "die"), "exit", "1"],
+                env=tap.recorded_environment(place),
+                stderr=subprocess.PIPE,
+            )
+            for _ in range(16)
+        ]
+        tap.equal([job.communicate()[1] for job in jobs], [b""] * 16, "stderr")
+        tap.equal(len(tap.process_folders(place)), 16, "process folders")
 
 
-def place_that_cannot_be():
-    lines = hello("/proc/no/such/place")
-    tap.equal(len(lines), 1, "lines")
-    assert lines[0].startswith(
-        "tpagent: no recording: cannot make a folder in /proc/no/such/place: "
-    ), lines
+def cannot_make(place, level, why, **more):
+    done = tap.run(HELLO, tap.recorded_environment(place), **more)
+    tap.equal((done.returncode, done.stdout), (0, b"hello\n"), "the program")
+    line = f"tpagent: no recording: cannot make {level}: {why}\n"
+    tap.equal(done.stderr.decode(), line, place)
+
+
+def level_that_fails_is_named():
+    cannot_make("/proc/no/such/place", "/proc/no", "No such file or directory")
+    with tap.folder() as out:
+        with open(out + "/file", "w", encoding="utf-8"):
+            pass
+        os.symlink("nothing", out + "/link")
+        os.mkdir(out + "/shut", 0o755)
+        cannot_make(out + "/file", out + "/file", "Not a directory")
+        cannot_make(out + "/file/b/c", out + "/file", "Not a directory")
+        cannot_make(out + "/link/b/c", out + "/link", "No such file or directory")
+        tap.equal(sorted(os.listdir(out)), ["file", "link", "shut"], "the folder")
+        if os.getuid():
+            raise tap.Skip("only root can become another user")
+        os.chmod(out, 0o755)
+        cannot_make(out + "/shut/b/c", out + "/shut/b", "Permission denied", user=65534)
 
 
 def file_size_limit():
@@ -277,7 +314,7 @@ def foreign_folders_are_refused():
 
 
 def refusal_is_said_once():
-    """By the first process that would record; its descendants are told."""
+    """By the first program; its descendants are told."""
     if os.getuid():
         raise tap.Skip("only root can make another user's folder")
     die = os.path.join(os.environ["WORKLOADS"], "die")
@@ -286,6 +323,9 @@ def refusal_is_said_once():
             {"TPAGENT_PROGRAMS": "*"},
             ["bash", "-c", f"{die} return 3; {die} fork 3; {die} spawn 3"],
         ),
+        ({}, ["bash", "-c", f"{die} return 3; {die} return 3; {die} fork 3"]),
+        ({}, ["sh", "-c", f"bash -c '{die} return 3; true' & {die} exit 3; wait"]),
+        ({}, ["/bin/true"]),
         ({}, [die, "fork", "3"]),
         ({}, [die, "spawn", "3"]),
         ({}, [die, "exec", "3"]),
@@ -361,8 +401,9 @@ def main():
     t.check("only the first process warns", only_first_process_warns)
     t.check("TPAGENT_SOURCES=none is inert", none_is_inert)
     t.check("TPAGENT_HELP=1 lists every variable as resolved", help_lists_every_variable)
-    t.check("a missing folder is made", missing_folder_is_made)
-    t.check("a place that cannot be written gives one line", place_that_cannot_be)
+    t.check("missing folders are made", missing_folders_are_made)
+    t.check("also by many at once", many_make_them_at_once)
+    t.check("a level that cannot be made is named", level_that_fails_is_named)
     t.check("RLIMIT_FSIZE", file_size_limit)
     t.check("RLIMIT_NOFILE", few_descriptors)
     t.check("TPAGENT_LOG=info says where", log_info_names_the_place)

@@ -68,6 +68,120 @@ def makes(way, instances, ranges_each=None):
                 tap.equal(len({p["pid"] for p in found}), 1, "pids")
 
 
+EXEC_BY = os.path.join(WORKLOADS, "exec_by")
+EXECS = "execve execv execvp execvpe execl execlp execle fexecve execveat syscall bare".split()
+
+
+def exec_by(out, how, *program, **variables):
+    return tap.run([EXEC_BY, how, *program], tap.recorded_environment(out, **variables))
+
+
+def told(out, status=0):
+    """The lines above a report, each process's state, and where it went on."""
+    found = processes(out)
+    check(out)
+    done = tpreport(out)
+    tap.equal(done.returncode, status, done.stderr)
+    states = [(process["state"], process.get("went_on_in")) for process in found]
+    return done.stderr.decode().splitlines(), states, found
+
+
+def folder_names(out):
+    return [os.path.basename(path) for path in tap.process_folders(out)]
+
+
+def becomes_another_program():
+    """By each function, and it is told which recording goes on."""
+    for how in EXECS:
+        with tap.folder() as out:
+            done = exec_by(out, how, DIE, "exit", "3")
+            tap.equal((done.returncode, done.stdout, done.stderr), (0, b"", b""), how)
+            lines, states, found = told(out)
+            pid, head = found[0]["pid"], f"process {found[0]['pid']} (exec_by)"
+            if how == "bare":
+                tap.equal(states, [("exec", None)], how)
+                which = "of which nothing is recorded"
+                head = head.replace(f"process {pid} (exec_by)", "")
+            else:
+                _, then = sorted(folder_names(out))
+                tap.equal(states, [("exec", then), ("ended", None)], how)
+                which = f"die in {then}"
+            line = f"went on as another program (exec), {which}; what its rings held was read"
+            tap.equal(lines[0], "tpreport: " + (head and head + ": ") + line, how)
+            tap.equal(counts(out)["before"], 1, "ranges before " + how)
+            recovered = tpreport("recover", out)
+            tap.equal(recovered.returncode, 0, recovered.stderr)
+            line = line.replace("held was read", "held was recovered")
+            tap.equal(told(out)[0][0], "tpreport: " + (head and head + ": ") + line, how)
+
+
+def comm(pid):
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def becomes_one_without_the_agent():
+    """It lives, and is not taken for what was recorded."""
+    with tap.folder() as out:
+        child = subprocess.Popen(
+            [EXEC_BY, "bare", "/bin/sleep", "100"], env=tap.recorded_environment(out)
+        )
+        try:
+            while comm(child.pid) != "sleep":
+                time.sleep(0.01)
+            tap.equal(told(out)[1], [("exec", None)], "state")
+            done = tpreport("recover", out)
+            assert b"of 1 ring are now" in done.stdout, done
+        finally:
+            child.kill()
+            child.wait()
+        tap.equal(told(out)[1], [("exec", None)], "state")
+
+
+def exec_in_threads():
+    with tap.folder() as out:
+        tap.equal(exec_by(out, "execve,thread", DIE, "exit", "3").returncode, 0, "status")
+        tap.equal([state for state, _ in told(out)[1]], ["exec", "ended"], "states")
+
+
+def failed_execs():
+    """The process is as it was, whatever comes behind."""
+    for how in EXECS:
+        for end, state in ({}, "ended"), ({"DIE": "1"}, "died"):
+            with tap.folder() as out:
+                done = exec_by(out, how + ("" if end else ",quiet"), "/no/such", **end)
+                error = b"Invalid argument" if how == "fexecve" else b"No such file or directory"
+                tap.equal(done.stdout, error + b"\n", how)
+                lines, states, found = told(out)
+                tap.equal((states, len(found)), ([(state, None)], 1), how)
+                tap.equal(counts(out)["behind"], 1, "ranges behind " + how)
+                assert ("died without an end line" in "".join(lines)) == (state == "died"), lines
+
+
+def exec_without_events():
+    """The recording ends there, and nothing is left of it; or goes on where it fails."""
+    with tap.folder() as out, tap.folder() as rings:
+        exec_by(out, "execv,quiet", "/bin/true", TPAGENT_RING_DIR=rings)
+        lines, states, found = told(out)
+        tap.equal((lines, states, os.listdir(rings)), ([], [("ended", None)], []), "told")
+        tap.equal(found[0]["end_reason"], "exec", "reason")
+    with tap.folder() as out:
+        exec_by(out, "execv,quiet", DIE, "exit", "3")
+        _, then = sorted(folder_names(out))
+        tap.equal(told(out)[1], [("ended", then), ("ended", None)], "states")
+        info = tpreport("info", out).stdout.decode()
+        assert f"ended (exec), " in info and f", went on as die in {then}\n" in info, info
+
+
+def exec_in_vfork_child():
+    for end, state in ({}, "ended"), ({"DIE": "1"}, "died"):
+        with tap.folder() as out:
+            exec_by(out, "execv,vfork", DIE, "exit", "3", **end)
+            states = sorted(told(out)[1])
+            tap.equal(states, sorted([(state, None), ("ended", None)]), "states")
+            tap.equal(counts(out)["behind"], 1, "ranges behind")
+
+
 def oom_group():
     """A memory cgroup of our own, or a reason for none."""
     for top, limit in (
@@ -165,6 +279,12 @@ def main():
     t.check("execve: the same pid goes on", makes, "exec", 2)
     t.check("execve with a trimmed environment", makes, "exec_trimmed", 2)
     t.check("execve without an environment: only what was before", makes, "exec_cleared", 1)
+    t.check("exec by each function: what the process became is told", becomes_another_program)
+    t.check("exec of a program without the agent", becomes_one_without_the_agent)
+    t.check("exec beside other threads", exec_in_threads)
+    t.check("exec that fails", failed_execs)
+    t.check("exec before the first event", exec_without_events)
+    t.check("exec in a vfork child is not its parent's", exec_in_vfork_child)
     t.check("a daemon, whose parents go first", makes, "daemon", 2)
     t.check("fork in fork in fork", makes, "fork", 4)
     t.check("vfork and exec, vfork and a failed exec", makes, "vfork", 2)

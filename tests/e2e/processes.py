@@ -175,6 +175,33 @@ def compilers_leave_nothing():
         tap.equal(len(tap.process_folders(out)), 1, "process folders")
 
 
+THREADS = """
+import os, signal, torch
+torch.set_num_threads(2)
+def names():
+    return [open(f"/proc/self/task/{t}/comm").read() for t in os.listdir("/proc/self/task")]
+for _ in range(3000):
+    torch.ones(2) + 1
+print(sum(name != "tpagent\\n" for name in names()))
+pid = os.fork()
+if pid == 0:
+    signal.alarm(60)
+    print(float((torch.ones(100000) + 1).sum()), flush=True)
+    os._exit(0)
+print(os.waitpid(pid, 0)[1])
+"""
+
+
+def no_thread_of_torch_is_started():
+    """Those that torch computes with are not there in a forked child, which would wait for them."""
+    need_torch()
+    bare = tap.run([PYTHON, "-c", THREADS], tap.clean_environment())
+    with tap.folder() as out:
+        done = record(out, THREADS)
+        tap.equal(done.stdout, bare.stdout, "threads, the child's sum, its status")
+        assert b"200000.0" in done.stdout, done.stdout
+
+
 def shim_that_execs_again():
     need_torch()
     with tap.folder() as out:
@@ -317,6 +344,7 @@ def main():
     )
     t.check("DataLoader workers have their own folders", adds_in, LOADER, 3, 41)
     t.check("multiprocessing by spawn, forkserver and fork", three_start_methods)
+    t.check("no thread of torch is started", no_thread_of_torch_is_started)
     t.check("torch.compile's compilers leave nothing", compilers_leave_nothing)
     t.check("a shim that execs again", shim_that_execs_again)
     t.check("user ranges with odd names, shapes of operators", user_range_and_shapes)

@@ -114,6 +114,8 @@ def killed_at_every_call():
             tap.equal(report(work), before, f"report after {turns} calls")
             recover(work)
             tap.equal((report(work), rings(work)), (before, []), f"recovered after {turns} calls")
+            (process,) = tap.process_folders(work)
+            assert "ring" not in os.listdir(process), turns
             check(work)
         print(f"# killed before {runs - 1} of {turns} system calls, nothing lost")
         assert turns > 50, turns
@@ -145,6 +147,26 @@ def rings_elsewhere():
         tap.equal(os.listdir(shared), [], "folder of rings")
         tap.equal(report(out), before, "report")
         check(out)
+
+
+def empty_folders_of_rings_go():
+    """Of a process that died before its first ring; not what somebody else has put there."""
+    for name in (None, "1.tpr.new", "somebody's"):
+        with tap.folder() as out, tap.folder() as shared:
+            environment = tap.recorded_environment(out, TPAGENT_RING_DIR=shared)
+            tap.run(["/bin/sh", "-c", "kill -9 $$"], environment)
+            (folder,) = os.listdir(shared)
+            if name:
+                with open(os.path.join(shared, folder, name), "wb"):
+                    pass
+            before = report(out)
+            for _ in range(2):
+                assert "nothing to recover" in recover(out)
+                stays = [(folder, [name])] if name == "somebody's" else []
+                left = [(f, os.listdir(os.path.join(shared, f))) for f in os.listdir(shared)]
+                tap.equal(left, stays, "what stays of " + str(name))
+                tap.equal(report(out), before, "report")
+                check(out)
 
 
 def running_ones_are_left_alone():
@@ -282,6 +304,7 @@ def main():
     t.check("recover may be killed before any system call", killed_at_every_call)
     t.check("what the death cut is cut off", torn_tails_go)
     t.check("rings in TPAGENT_RING_DIR", rings_elsewhere)
+    t.check("an empty folder of rings goes", empty_folders_of_rings_go)
     t.check("a running process is left alone", running_ones_are_left_alone)
     t.check("a damaged ring stays and is told", damaged_rings_stay)
     t.check("a process that ended has nothing to recover", ended_ones_have_nothing)

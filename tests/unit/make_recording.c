@@ -63,6 +63,8 @@ static void put_start(struct recording *r)
             "%s\",\"program\":\"%s\",\"argc\":1,\"clock\":\"tsc\",\"ticks_per_second\":0",
             r->options.host, r->options.host, r->options.pid, (long long)r->options.start_ns,
             r->options.program, r->options.program);
+    if (r->options.kernel_start)
+        fprintf(r->meta, ",\"kernel_start\":%u", r->options.kernel_start);
     if (r->options.counts_memory)
         fprintf(r->meta, ",\"memory\":\"malloc\"");
     fprintf(r->meta, "}\n");

@@ -20,8 +20,9 @@ struct recording_options {
     const char *host;    /* "host" if NULL */
     const char *program; /* "program" if NULL */
     uint32_t pid;
-    int rank;            /* -1: no dist line */
-    int64_t start_ns;    /* REALTIME of tick 0 */
+    int rank;         /* -1: no dist line */
+    int64_t start_ns; /* REALTIME of tick 0 */
+    unsigned kernel_start;
     double ticks_per_ns; /* 1 if 0 */
     bool counts_memory;
     uint64_t segment_bytes; /* TP_SEGMENT_BYTES if 0 */

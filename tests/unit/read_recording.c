@@ -23,11 +23,18 @@ void recording_teardown(void)
 
 void begin_recording(struct recording *r, const char *run, uint32_t pid, int64_t start_ns)
 {
+    begin_recording_since(r, run, pid, start_ns, 0);
+}
+
+void begin_recording_since(struct recording *r, const char *run, uint32_t pid, int64_t start_ns,
+                           unsigned kernel_start)
+{
     static char path[512];
     struct recording_options options = {.run_dir = path,
                                         .pid = pid,
                                         .rank = (int)pid % 10,
                                         .start_ns = start_ns,
+                                        .kernel_start = kernel_start,
                                         .counts_memory = true};
 
     snprintf(path, sizeof(path), "%s/%s", recording_folder, run);

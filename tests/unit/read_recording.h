@@ -15,6 +15,10 @@ void recording_teardown(void);
 
 /* A process of @run (below the folder), 1 tick = 1 ns, two clock readings, rank @pid % 10. */
 void begin_recording(struct recording *r, const char *run, uint32_t pid, int64_t start_ns);
+
+/* The same, of a process that the kernel started then. */
+void begin_recording_since(struct recording *r, const char *run, uint32_t pid, int64_t start_ns,
+                           unsigned kernel_start);
 uint32_t operator_name(struct recording *r, const char *name);
 
 /* The first names of a process: a to h. */

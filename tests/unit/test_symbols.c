@@ -68,62 +68,88 @@ static const char *write_copy(const void *bytes, size_t size)
     return path;
 }
 
+static int read_symbols(struct tptrace_symbols **ret, struct tptrace_elf *elf, const char *path,
+                        const char *build_id)
+{
+    struct tp_diag diag = {0};
+    int error = tptrace_elf_open(elf, path, build_id, &diag);
+
+    if (error)
+        return error;
+    error = tptrace_symbols_read(ret, elf, &diag);
+    if (error)
+        tptrace_elf_close(elf);
+    return error;
+}
+
+static const char *find(const struct tptrace_symbols *symbols, const struct tptrace_elf *elf,
+                        uint64_t offset)
+{
+    uint64_t address = tptrace_elf_address(elf, offset);
+
+    return address == TPTRACE_ELF_NOWHERE ? NULL : tptrace_symbols_find(symbols, address);
+}
+
 START_TEST(functions_are_found_by_where_they_lie)
 {
     struct tptrace_symbols *symbols;
-    struct tp_diag diag = {0};
+    struct tptrace_elf elf;
     uint64_t offset = offset_of((const void *)function_to_find);
 
     ck_assert_int_ne(function_to_find(1), 0);
-    ck_assert_int_eq(tptrace_symbols_open(&symbols, own_path(), NULL, &diag), 0);
-    ck_assert_str_eq(tptrace_symbols_find(symbols, offset), "function_to_find");
-    ck_assert_str_eq(tptrace_symbols_find(symbols, offset + 4), "function_to_find");
-    ck_assert_ptr_null(tptrace_symbols_find(symbols, UINT64_MAX));
-    ck_assert_ptr_null(tptrace_symbols_find(symbols, UINT64_C(1) << 40));
+    ck_assert_int_eq(read_symbols(&symbols, &elf, own_path(), NULL), 0);
+    ck_assert_str_eq(find(symbols, &elf, offset), "function_to_find");
+    ck_assert_str_eq(find(symbols, &elf, offset + 4), "function_to_find");
+    ck_assert_ptr_null(find(symbols, &elf, UINT64_MAX));
+    ck_assert_ptr_null(find(symbols, &elf, UINT64_C(1) << 40));
+    ck_assert(tptrace_symbols_are_whole(symbols));
     tptrace_symbols_close(symbols);
+    tptrace_elf_close(&elf);
 }
 END_TEST
 
 START_TEST(another_file_is_refused)
 {
     struct tptrace_symbols *symbols;
-    struct tp_diag diag = {0};
+    struct tptrace_elf elf;
 
-    ck_assert_int_eq(tptrace_symbols_open(&symbols, own_path(), "0123456789abcdef0123", &diag),
+    ck_assert_int_eq(read_symbols(&symbols, &elf, own_path(), "0123456789abcdef0123"),
                      -TP_EFOREIGN);
-    ck_assert_int_eq(tptrace_symbols_open(&symbols, "/proc/self/maps", NULL, &diag), -TP_EFOREIGN);
-    ck_assert_int_eq(tptrace_symbols_open(&symbols, "/dev/null", NULL, &diag), -TP_EFOREIGN);
-    ck_assert_int_lt(tptrace_symbols_open(&symbols, "/nowhere", NULL, &diag), 0);
+    ck_assert_int_eq(read_symbols(&symbols, &elf, "/proc/self/maps", NULL), -TP_EFOREIGN);
+    ck_assert_int_eq(read_symbols(&symbols, &elf, "/dev/null", NULL), -TP_EFOREIGN);
+    ck_assert_int_lt(read_symbols(&symbols, &elf, "/nowhere", NULL), 0);
 }
 END_TEST
+
+static void find_anything(const char *path, uint64_t step)
+{
+    struct tptrace_symbols *symbols;
+    struct tptrace_elf elf;
+
+    if (read_symbols(&symbols, &elf, path, NULL))
+        return;
+    for (uint64_t offset = 0; offset < elf.size; offset += step)
+        find(symbols, &elf, offset);
+    tptrace_symbols_close(symbols);
+    tptrace_elf_close(&elf);
+}
 
 /* Cut anywhere, or any byte of the headers wrong: an answer or an error, no crash. */
 START_TEST(damaged_files_do_no_harm)
 {
-    struct tptrace_symbols *symbols;
-    struct tp_diag diag = {0};
     size_t size;
     unsigned char *bytes = read_self(&size);
-    uint64_t offset = offset_of((const void *)function_to_find);
     const Elf64_Ehdr *header = (const void *)bytes;
     uint64_t sections = header->e_shoff;
 
-    for (size_t cut = 0; cut < size; cut += size / 64) {
-        if (!tptrace_symbols_open(&symbols, write_copy(bytes, cut), NULL, &diag)) {
-            tptrace_symbols_find(symbols, offset);
-            tptrace_symbols_close(symbols);
-        }
-    }
+    for (size_t cut = 0; cut < size; cut += size / 64)
+        find_anything(write_copy(bytes, cut), size / 16);
     for (size_t i = 0; i < 400; i++) {
         size_t at = i < 200 ? i * 3 : sections + (i - 200) * 9;
         if (at >= size)
             break;
         bytes[at] ^= 0xff;
-        if (!tptrace_symbols_open(&symbols, write_copy(bytes, size), NULL, &diag)) {
-            for (uint64_t o = 0; o < size; o += size / 16)
-                tptrace_symbols_find(symbols, o);
-            tptrace_symbols_close(symbols);
-        }
+        find_anything(write_copy(bytes, size), size / 16);
         bytes[at] ^= 0xff;
     }
     unlink(write_copy(bytes, 0));

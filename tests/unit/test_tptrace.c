@@ -79,14 +79,16 @@ START_TEST(ring_goes_on_where_blocks_end)
 }
 END_TEST
 
-START_TEST(an_exec_is_no_death)
+/* Two programs with one pid that die with a range in a ring, in a process that began then. */
+static void make_images(unsigned first_start, unsigned second_start)
 {
+    const unsigned starts[] = {first_start, second_start};
     struct recording recs[2];
     struct recording_track t;
-    struct reading r;
 
     for (int i = 0; i < 2; i++) {
-        begin_recording(&recs[i], "run", 11, 1700000000000000000 + i * 1000000000ll);
+        begin_recording_since(&recs[i], "run", 11, 1700000000000000000 + i * 1000000000ll,
+                              starts[i]);
         name_letters(&recs[i]);
         track_begin(&t, &recs[i], 1, 101);
         put_records(&t, 0, "(a )");
@@ -94,9 +96,29 @@ START_TEST(an_exec_is_no_death)
         recording_end(&recs[i], NULL);
         track_end(&t);
     }
+}
+
+START_TEST(an_exec_is_no_death)
+{
+    struct reading r;
+
+    make_images(77 * (unsigned)_i, 77 * (unsigned)_i);
     read_events(&r, "run", &everything);
-    expect_notes(&r, "went on as another program (exec); what its rings held was read");
+    expect_notes(&r, "went on as another program (exec), program in 11-17979cfe71c4ca00; what its "
+                     "rings held was read");
     expect_notes(&r, "died without an end line; what its rings held was read");
+    close_reading(&r);
+}
+END_TEST
+
+START_TEST(a_pid_that_is_given_again_is_no_exec)
+{
+    struct reading r;
+
+    make_images(77, 78);
+    read_events(&r, "run", &everything);
+    expect_notes(&r, "died without an end line; what its rings held was read");
+    ck_assert_ptr_null(memmem(r.input.notes.bytes, r.input.notes.size, "went on", 7));
     close_reading(&r);
 }
 END_TEST
@@ -481,7 +503,7 @@ int main(void)
     const TTest *const tests[] = {
         blocks_become_events,
         ring_goes_on_where_blocks_end,
-        an_exec_is_no_death,
+        a_pid_that_is_given_again_is_no_exec,
         gaps_restart_from_the_open_ranges,
         eviction_is_said_and_whole,
         lost_records_are_counted_once,
@@ -500,6 +522,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     for (size_t i = 0; i < UNIT_COUNT(tests); i++)
         tcase_add_test(tcase, tests[i]);
+    tcase_add_loop_test(tcase, an_exec_is_no_death, 0, 2);
     tcase_add_loop_test(tcase, missing_memory_is_an_error_at_any_place, 0, 2);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -68,8 +68,9 @@ static void read_again(struct profiling *p)
     ck_assert_int_eq(tp_strings_init(&p->strings), 0);
     ck_assert_int_eq(tp_stacks_init(&p->stacks), 0);
     tp_alloc_profile_init(&p->profile);
-    ck_assert_int_eq(tptrace_memory(path, &everything, false, &p->profile, &p->strings, &p->stacks,
-                                    &p->notes, &p->recording, &p->cut, &diag),
+    ck_assert_int_eq(tptrace_memory(path, &everything, &(struct tptrace_frames_wanted){0},
+                                    &p->profile, &p->strings, &p->stacks, &p->notes, &p->recording,
+                                    &p->cut, &diag),
                      0);
 }
 

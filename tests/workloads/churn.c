@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * churn sequence THREADS RANGES: one thread after the other, each of which makes RANGES ranges; it
  *     rests before it looks at its memory, so that what waits for the agent's drain is not in it
+ * churn c11 THREADS RANGES: the same with C11's functions
  * churn together THREADS RANGES: all at once
  * churn names NAMES: so many ranges of different names
  * Prints the calls that were made, then its memory half-way (of names: after a tenth) and at the
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 #include <time.h>
 
 #include "tpagent.h"
@@ -76,18 +78,40 @@ static void rest(void)
     }
 }
 
-static void one_by_one(long count)
+static int work_and_return(void *argument)
+{
+    work(argument);
+    return 7;
+}
+
+static void run_thread(void)
 {
     pthread_t thread;
 
+    if (pthread_create(&thread, NULL, work, NULL))
+        exit(3);
+    pthread_join(thread, NULL);
+}
+
+static void run_c11_thread(void)
+{
+    thrd_t thread;
+    int result;
+
+    if (thrd_create(&thread, work_and_return, NULL) != thrd_success)
+        exit(3);
+    if (thrd_join(thread, &result) != thrd_success || result != 7)
+        exit(4);
+}
+
+static void one_by_one(long count, void (*run)(void))
+{
     for (long i = 0; i < count; i++) {
         if (i == count / 2) {
             rest();
             print_memory();
         }
-        if (pthread_create(&thread, NULL, work, NULL))
-            exit(3);
-        pthread_join(thread, NULL);
+        run();
     }
     rest();
 }
@@ -130,7 +154,9 @@ int main(int argc, char **argv)
     range_count = argc > 3 ? atol(argv[3]) : 1;
     printf("%ld\n", 2 * count * range_count);
     if (!strcmp(how, "sequence"))
-        one_by_one(count);
+        one_by_one(count, run_thread);
+    else if (!strcmp(how, "c11"))
+        one_by_one(count, run_c11_thread);
     else if (!strcmp(how, "together"))
         all_at_once(count);
     else if (!strcmp(how, "names"))

@@ -24,6 +24,8 @@ static struct sock_filter rules[] = {
     ALLOW(SYS_write),
     ALLOW(SYS_exit_group),
     ALLOW(SYS_brk),
+    ALLOW(SYS_prctl),
+    ALLOW(SYS_execve),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 
@@ -64,6 +66,9 @@ int main(int argc, char **argv)
     if (argc < 2 || install(argv[1], threads))
         return 9;
     work(NULL);
+    pthread_setname_np(pthread_self(), "named");
+    prctl(PR_SET_NAME, "named again", 0, 0, 0);
+    execv("/no/such/program", argv);
     puts("lives");
     return 3;
 }

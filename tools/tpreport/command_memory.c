@@ -4,8 +4,11 @@
 
 #include "base/text.h"
 #include "command.h"
+#include "input/lines.h"
 #include "input/tptrace.h"
 #include "model/alloc_profile.h"
+
+#define DEBUG_FOLDER "/usr/lib/debug"
 
 int tp_memory_check(struct tp_run *run, struct tp_diag *diag)
 {
@@ -13,6 +16,10 @@ int tp_memory_check(struct tp_run *run, struct tp_diag *diag)
     char known[192];
     struct tp_text text;
 
+    if (run->options->debug_folder && !tptrace_lines_are_read())
+        return tp_diag_fail(diag, -TP_EUNSUPPORTED, TP_DIAG_NO_OFFSET,
+                            "--debug-dir: this tpreport was built without libdw, which reads "
+                            "debug information");
     run->sort_column = name ? (int)tp_alloc_key_find(name) : (int)TP_ALLOC_PEAK_BYTES;
     if (run->sort_column < TP_ALLOC_KEYS)
         return 0;
@@ -25,6 +32,11 @@ int tp_memory_check(struct tp_run *run, struct tp_diag *diag)
 
 static int read_inputs(struct tp_run *run, struct tp_alloc_profile *profile, struct tp_diag *diag)
 {
+    const struct tp_options *options = run->options;
+    const struct tptrace_frames_wanted wanted = {
+        .symbols = !options->no_symbols,
+        .lines = !options->no_lines,
+        .debug_folder = options->debug_folder ? options->debug_folder : DEBUG_FOLDER};
     int result = 0;
 
     for (int i = 0; !result && i < run->input_count; i++) {
@@ -35,9 +47,8 @@ static int read_inputs(struct tp_run *run, struct tp_alloc_profile *profile, str
                          input->kind->help, tp_input_tptrace.help);
             return tp_diag_at(diag, input->path);
         }
-        result = tptrace_memory(input->path, &run->options->selection, !run->options->no_symbols,
-                                profile, &run->strings, &run->stacks, &input->notes,
-                                &input->recording, &cut, diag);
+        result = tptrace_memory(input->path, &options->selection, &wanted, profile, &run->strings,
+                                &run->stacks, &input->notes, &input->recording, &cut, diag);
         run->is_partial |= !result && cut;
     }
     tp_progress_end(&run->progress);

@@ -35,7 +35,8 @@ struct tp_options {
     bool merge_numbered;
     bool of_averages;
     bool compact;
-    bool no_symbols;
+    bool no_symbols, no_lines;
+    const char *debug_folder; /* NULL: the system's */
     bool now;
     bool help, version;
     const char *device; /* "none": no device; NULL: as the input says */

@@ -76,6 +76,7 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
 void tp_profile_fork_child(void)
 {
     tp_tls.sample_random = 0;
+    tp_tls.sample_gaps_left = 0;
     tp_tls.sample_left = tp_tls.sample_drawn = 0;
     tp_tls.alloc_calls = tp_tls.freed_calls = 0; /* they are the thread's, which begins here */
     tp_tls.allocated_bytes = tp_tls.freed_bytes = 0;
@@ -113,12 +114,27 @@ static inline bool may_record(void)
     return live && tp_recording() && (live->pid || is_busy_child(live)) && tp_thread_attach();
 }
 
-/* Bytes to the next sample, at least 1. A thread's first draw follows a seed of its own. */
-static uint64_t draw(void)
+static __attribute__((noinline)) void draw_ahead(void)
 {
     if (!tp_tls.sample_random)
         tp_tls.sample_random = tp_sampler_seed(tp_ticks(), (uintptr_t)&tp_tls);
-    return (uint64_t)tp_sampler_draw(&tp_tls.sample_random, profile.period);
+    for (unsigned i = 0; i < TP_SAMPLE_GAPS; i++)
+        tp_tls.sample_gaps[i] = (uint64_t)tp_sampler_draw(&tp_tls.sample_random, profile.period);
+    tp_tls.sample_gaps_left = TP_SAMPLE_GAPS;
+}
+
+/* Bytes to the next sample, at least 1. A thread's first draw follows a seed of its own. */
+static inline uint64_t draw(void)
+{
+    /* once: a signal handler may draw, too */
+    unsigned left = *(volatile uint8_t *)&tp_tls.sample_gaps_left;
+
+    if (tp_unlikely(!left)) {
+        draw_ahead();
+        left = TP_SAMPLE_GAPS;
+    }
+    tp_tls.sample_gaps_left = (uint8_t)(left - 1);
+    return tp_tls.sample_gaps[left - 1];
 }
 
 bool tp_profile_is_drawn(size_t asked)

@@ -108,6 +108,19 @@ static struct tp_py_object *ones(struct run *run, const char *dtype, struct tp_p
                     python->Py_BuildValue("{sNss}", "dtype", type, "device", "cpu"));
 }
 
+/* Nothing may start threads that torch computes with: a child that the program forks later would
+ * wait for them. To make a sparse tensor of another one does. */
+static struct tp_py_object *empty_sparse(struct run *run)
+{
+    const struct tp_python *python = run->python;
+    struct tp_py_object *layout = tp_python_get(python, run->torch, "sparse_coo");
+
+    if (layout == NULL)
+        return NULL;
+    return operator(run, "empty", python->Py_BuildValue("((iii))", 3, 5, 7),
+                    python->Py_BuildValue("{sNss}", "layout", layout, "device", "cpu"));
+}
+
 static const unsigned char *address_of(const struct tp_python *python, struct tp_py_object *tensor)
 {
     struct tp_py_object *number = tp_python_get(python, tensor, "_cdata");
@@ -135,9 +148,8 @@ static void make_samples(struct run *run)
         samples[TP_TORCH_SAMPLE_TURNED] = operator(
             run, "transpose", python->Py_BuildValue("(Oii)", samples[TP_TORCH_SAMPLE_X], 0, 2),
             NULL);
-        samples[TP_TORCH_SAMPLE_SPARSE] =
-            tp_python_call(python, samples[TP_TORCH_SAMPLE_X], "to_sparse", NULL, NULL);
     }
+    samples[TP_TORCH_SAMPLE_SPARSE] = empty_sparse(run);
     for (size_t i = 0; i < TP_TORCH_SAMPLES; i++)
         run->search->samples[i] = samples[i] != NULL ? address_of(python, samples[i]) : NULL;
 }

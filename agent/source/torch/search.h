@@ -38,7 +38,7 @@ enum tp_torch_sample {
     TP_TORCH_SAMPLE_TURNED,  /* x transposed: (7,5,3), strides (1,7,35) */
     TP_TORCH_SAMPLE_LONG,    /* float32 (2,1,3,1,2,5): sizes out of line */
     TP_TORCH_SAMPLE_COMPLEX, /* complex64 (3,5,7) */
-    TP_TORCH_SAMPLE_SPARSE,  /* x, sparse */
+    TP_TORCH_SAMPLE_SPARSE,  /* sparse, empty */
     TP_TORCH_SAMPLES,
 };
 

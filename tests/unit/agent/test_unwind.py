@@ -17,7 +17,7 @@ ROW = re.compile(r"^([0-9a-f]{16}) (\S+) +(.*)$")
 
 
 def rows(path):
-    """(address, CFA, rbp or None, return address) of all rows, functions of signals left out."""
+    """By address: CFA, rbp or None, return address; None for what signals' handlers return to."""
     # its status is not 0 for want of a separate file with debug information
     text = subprocess.run(
         ["readelf", "--debug-dump=frames-interp", path],
@@ -37,17 +37,20 @@ def rows(path):
             in_function, start, end = True, int(start, 16), int(end, 16)
         elif words[:2] == ["LOC", "CFA"]:
             columns = words[2:]
-        elif in_function and (row := ROW.match(line)) and "S" not in augmentation:
+        elif in_function and (row := ROW.match(line)):
             address = int(row[1], 16)
             cells = re.sub(r"(r\d+) \(\w+\)", r"\1", row[3]).split()
             values = dict(zip(columns, cells))
             if start <= address < end:
-                found[address] = (row[2], values.get("rbp", "u"), values.get("ra"))
+                cells = (row[2], values.get("rbp", "u"), values.get("ra"))
+                found[address] = None if "S" in augmentation else cells
     return found
 
 
 def agrees(rule, row):
     base, offset, frame, below = rule.split()
+    if base == "signal" or row is None:
+        return base == "signal" and row is None
     cfa, rbp, ra = row
     plain = re.match(r"(rsp|rbp)([+-]\d+)$", cfa)
     saved = re.match(r"c([+-]\d+)$", rbp)

@@ -10,7 +10,7 @@
 
 int main(int argc, char **argv)
 {
-    static const char *const bases[] = {"?", "rsp", "rbp", "exp", "chain", "end"};
+    static const char *const bases[] = {"?", "rsp", "rbp", "exp", "chain", "end", "signal"};
     static const char *const frames[] = {"u", "c", "exp"};
     struct link_map *map;
     uintptr_t address;

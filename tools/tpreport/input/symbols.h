@@ -6,27 +6,28 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "input/elf_file.h"
 
 struct tptrace_symbols;
 
 /**
- * tptrace_symbols_open - read the functions of a file
- * @path: a regular file; nothing else is opened
- * @build_id: in hex; NULL: any file will do
+ * tptrace_symbols_read - read the functions of a file
+ * @elf: open; not needed afterwards
  *
  * Context: offline.
- * Return: 0 and symbols for tptrace_symbols_close (which takes NULL); -errno; -TP_EFOREIGN where it
- * is no 64-bit ELF file or another one than @build_id says; -TP_ECORRUPT; @diag bears the path.
+ * Return: 0 and symbols for tptrace_symbols_close (which takes NULL); -ENOMEM; -TP_ECORRUPT.
  */
-int tptrace_symbols_open(struct tptrace_symbols **ret_symbols, const char *path,
-                         const char *build_id, struct tp_diag *diag);
+int tptrace_symbols_read(struct tptrace_symbols **ret_symbols, const struct tptrace_elf *elf,
+                         struct tp_diag *diag);
 void tptrace_symbols_close(struct tptrace_symbols *symbols);
 
+/** tptrace_symbols_are_whole - are functions among them that are not exported? */
+bool tptrace_symbols_are_whole(const struct tptrace_symbols *symbols);
+
 /**
- * tptrace_symbols_find - the function at a place of the file
- * @offset: in the file, as a mapping of it counts
+ * tptrace_symbols_find - the function at an address, as tptrace_elf_address tells it
  * Return: its mangled name, borrowed, or NULL.
  */
-const char *tptrace_symbols_find(const struct tptrace_symbols *symbols, uint64_t offset);
+const char *tptrace_symbols_find(const struct tptrace_symbols *symbols, uint64_t address);
 
 #endif

@@ -88,6 +88,14 @@ int tptrace_marks(const struct tptrace_run *run, struct tp_event_list *events);
 void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *strings,
                         const char *prefix, size_t limit, struct tp_buffer *out);
 
+/** tptrace_next_image - the program that a process of @run became (exec), of what was read of it.
+ * Return: NULL: none that is known. */
+const struct tptrace_member *tptrace_next_image(const struct tptrace_run *run,
+                                                const struct tptrace_member *member);
+
+/** tptrace_put_image - its program and the folder of its recording */
+void tptrace_put_image(struct tp_buffer *out, const struct tptrace_member *image);
+
 /** tptrace_head_json - the same facts as one JSON object; @all: and threads, sources, kinds of
  * records, sizes */
 void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *strings, bool all,
@@ -95,19 +103,27 @@ void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *s
 
 /* ---- allocations (tptrace_memory.c) ---- */
 
+/* What files are opened for to tell more of native frames than addresses: those that the recording
+ * names, where they are regular files with the build id that was recorded, and those with their
+ * debug information, where that is separate and of the same build id. */
+struct tptrace_frames_wanted {
+    bool symbols; /* names of functions; false: nothing is opened */
+    bool lines;   /* source lines, and functions that were inlined */
+    const char *debug_folder;
+};
+
 /**
  * tptrace_memory - the allocations of a recording, added to a profile
- * @want_symbols: name functions, for which the files that the recording names are opened where
- *                they are regular files with the build id that was recorded
+ * @wanted: of call stacks
  * @notes, @recording: as in struct tp_input
  * @ret_cut: is anything lost or unreadable?
  *
  * Context: offline; reads all records. Return: 0 or negative with @diag.
  */
-int tptrace_memory(const char *path, const struct tp_selection *selection, bool want_symbols,
-                   struct tp_alloc_profile *profile, struct tp_strings *strings,
-                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
-                   bool *ret_cut, struct tp_diag *diag);
+int tptrace_memory(const char *path, const struct tp_selection *selection,
+                   const struct tptrace_frames_wanted *wanted, struct tp_alloc_profile *profile,
+                   struct tp_strings *strings, struct tp_stacks *stacks, struct tp_buffer *notes,
+                   struct tp_buffer *recording, bool *ret_cut, struct tp_diag *diag);
 
 /* ---- info and check (tptrace_info.c, tptrace_check.c) ---- */
 

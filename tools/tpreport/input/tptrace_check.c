@@ -178,7 +178,7 @@ static void check_meta(struct tptrace_process *p)
     else if (meta->behind_end)
         say(p, "meta.jsonl", -TP_ECORRUPT, meta->torn_at, "%llu lines behind the end line",
             (unsigned long long)meta->behind_end);
-    if (p->state == TPTRACE_DIED && !p->ring_folder && !meta->recovered)
+    if (tptrace_is_gone(p) && !p->ring_folder && !meta->recovered)
         say(p, "meta.jsonl", -TP_ETRUNCATED, meta->bytes,
             "no end line, as of a process that died, but no folder of rings either; file cut, or "
             "rings gone");

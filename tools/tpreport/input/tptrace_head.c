@@ -117,32 +117,59 @@ static void unfinished_line(struct head *head, const struct tptrace_member *memb
     end(head);
 }
 
-/* Whether the process became another program, which is a member of its own: nothing can write an
- * end line then. */
-static bool went_on(const struct head *head, const struct tptrace_member *member)
+/* Whether @other is what the process of @member became. Without the kernel's word a pid that was
+ * given again looks the same. */
+static bool is_later_image(const struct tptrace_member *member, const struct tptrace_member *other)
 {
-    for (size_t i = 0; i < head->run->count; i++) {
-        const struct tptrace_member *other = &head->run->members[i];
-        const char *host = member->process.meta.host, *there = other->process.meta.host;
-        if (other->was_read && other->pid == member->pid && other->start_ns > member->start_ns &&
-            other->boot_hash == member->boot_hash && host && there && !strcmp(host, there))
-            return true;
-    }
-    return false;
+    const struct tptrace_meta *then = &member->process.meta, *now = &other->process.meta;
+
+    return other->was_read && other->pid == member->pid && other->start_ns > member->start_ns &&
+           other->boot_hash == member->boot_hash && then->host && now->host &&
+           !strcmp(then->host, now->host) && then->kernel_start == now->kernel_start;
+}
+
+const struct tptrace_member *tptrace_next_image(const struct tptrace_run *run,
+                                                const struct tptrace_member *member)
+{
+    const struct tptrace_process *p = &member->process;
+
+    if (p->state == TPTRACE_ENDED && (!p->meta.end_reason || strcmp(p->meta.end_reason, "exec")))
+        return NULL;
+    for (size_t i = 0; i < run->count; i++) /* by start time */
+        if (is_later_image(member, &run->members[i]))
+            return &run->members[i];
+    return NULL;
+}
+
+void tptrace_put_image(struct tp_buffer *out, const struct tptrace_member *image)
+{
+    const char *name = strrchr(image->dir, '/');
+
+    tp_buffer_format(out, "%.64s in %s",
+                     image->process.meta.program ? image->process.meta.program : "another program",
+                     name ? name + 1 : image->dir);
 }
 
 static void state_line(struct head *head, const struct tptrace_member *member)
 {
     const struct tptrace_process *p = &member->process;
+    const struct tptrace_member *image = tptrace_next_image(head->run, member);
 
     if (p->state == TPTRACE_ENDED || !begin_member(head, member))
         return;
-    if (p->state == TPTRACE_RUNNING)
-        tp_buffer_string(head->out, "still running: this is what it has done so far");
-    else
-        tp_buffer_format(head->out, "%s; what its rings held was %s",
-                         went_on(head, member) ? "went on as another program (exec)"
-                                               : "died without an end line",
+    if (image) {
+        tp_buffer_string(head->out, "went on as another program (exec), ");
+        tptrace_put_image(head->out, image);
+    } else {
+        tp_buffer_string(head->out,
+                         p->state == TPTRACE_RUNNING
+                             ? "still running: this is what it has done so far"
+                         : p->state == TPTRACE_WENT_ON
+                             ? "went on as another program (exec), of which nothing is recorded"
+                             : "died without an end line");
+    }
+    if (image || p->state != TPTRACE_RUNNING)
+        tp_buffer_format(head->out, "; what its rings held was %s",
                          p->meta.recovered ? "recovered" : "read");
     end(head);
 }
@@ -739,7 +766,11 @@ static void put_sources(struct tp_buffer *out, const struct tptrace_meta *meta)
 const char *tptrace_state_name(enum tptrace_state state)
 {
     static const char *const names[] = {
-        [TPTRACE_ENDED] = "ended", [TPTRACE_DIED] = "died", [TPTRACE_RUNNING] = "running"};
+        [TPTRACE_ENDED] = "ended",
+        [TPTRACE_DIED] = "died",
+        [TPTRACE_RUNNING] = "running",
+        [TPTRACE_WENT_ON] = "exec",
+    };
 
     return names[state];
 }
@@ -872,8 +903,18 @@ static void put_details(struct tp_buffer *out, const struct tptrace_member *memb
     put_count(out, "clock_jumps", p->clock.segments ? p->clock.segments - 1 : 0);
 }
 
-static void put_member(struct tp_buffer *out, const struct tptrace_member *member,
-                       const struct tp_strings *strings, bool all)
+static void put_next_image(struct tp_buffer *out, const struct tptrace_run *run,
+                           const struct tptrace_member *member)
+{
+    const struct tptrace_member *image = tptrace_next_image(run, member);
+    const char *name = image ? strrchr(image->dir, '/') : NULL;
+
+    put_text(out, "went_on_in", name ? name + 1 : NULL);
+}
+
+static void put_member(struct tp_buffer *out, const struct tptrace_run *run,
+                       const struct tptrace_member *member, const struct tp_strings *strings,
+                       bool all)
 {
     char text[1024];
 
@@ -893,6 +934,7 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
         tp_buffer_format(out, ", \"start_ns\": %lld", (long long)member->start_ns);
         put_text(out, "state", tptrace_state_name(member->process.state));
         put_text(out, "end_reason", meta->end_reason);
+        put_next_image(out, run, member);
         put_totals(out, member);
         put_summary(out, &member->process);
         put_open(out, member, strings);
@@ -922,7 +964,7 @@ void tptrace_head_json(const struct tptrace_run *run, const struct tp_strings *s
     for (size_t i = 0; i < run->count; i++) {
         if (i)
             tp_buffer_string(out, ", ");
-        put_member(out, &run->members[i], strings, all);
+        put_member(out, run, &run->members[i], strings, all);
     }
     tp_buffer_string(out, "]}");
 }

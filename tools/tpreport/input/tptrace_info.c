@@ -81,8 +81,10 @@ static void put_run(struct tp_buffer *out, const struct tptrace_run *run)
     tp_buffer_string(out, tptrace_run_was_cut(run) ? "no\n" : "yes\n");
 }
 
-static void put_state(struct tp_buffer *out, const struct tptrace_member *member)
+static void put_state(struct tp_buffer *out, const struct tptrace_run *run,
+                      const struct tptrace_member *member)
 {
+    const struct tptrace_member *image = tptrace_next_image(run, member);
     const struct tptrace_process *p = &member->process;
     size_t cursor = 0;
     int64_t end_ns =
@@ -96,6 +98,10 @@ static void put_state(struct tp_buffer *out, const struct tptrace_member *member
     put_time(out, member->start_ns);
     tp_buffer_string(out, ", last record after ");
     tptrace_duration(out, end_ns - member->start_ns);
+    if (image) {
+        tp_buffer_string(out, ", went on as ");
+        tptrace_put_image(out, image);
+    }
     tp_buffer_char(out, '\n');
 }
 
@@ -225,7 +231,8 @@ static void put_evicted(struct tp_buffer *out, const struct tptrace_summary *sum
     tp_buffer_char(out, '\n');
 }
 
-static void put_member(struct tp_buffer *out, const struct tptrace_member *member)
+static void put_member(struct tp_buffer *out, const struct tptrace_run *run,
+                       const struct tptrace_member *member)
 {
     const struct tptrace_meta *meta = &member->process.meta;
 
@@ -236,7 +243,7 @@ static void put_member(struct tp_buffer *out, const struct tptrace_member *membe
         tp_buffer_format(out, "  rank %lld", (long long)member->rank);
     tp_buffer_format(out, "  parent %u  host %.64s\n", meta->parent_pid,
                      meta->host ? meta->host : "unknown");
-    put_state(out, member);
+    put_state(out, run, member);
     put_clock(out, member);
     put_threads(out, &member->process);
     put_sources(out, meta);
@@ -259,7 +266,7 @@ static void put_text(struct tp_buffer *out, const struct tptrace_run *run,
     put_run(out, run);
     for (size_t i = 0; i < run->count; i++) {
         if (run->members[i].was_read && !run->members[i].failed)
-            put_member(out, &run->members[i]);
+            put_member(out, run, &run->members[i]);
     }
     tptrace_head_lines(run, strings, "  ", SIZE_MAX, &lines);
     if (lines.size) {

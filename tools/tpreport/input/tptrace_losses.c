@@ -47,7 +47,7 @@ static void trouble(struct tptrace_process *p, struct tp_diag *diag)
 static int take_ring(struct tptrace_process *p, const struct tp_ring_view *view)
 {
     struct tptrace_memory_ring *ring = &p->losses.rings[p->losses.ring_count];
-    char path[TPTRACE_PATH_MAX];
+    char path[TPTRACE_PATH_MAX], name[16] = "";
 
     if (view->track == TP_RING_UNCLAIMED || view->head > TPTRACE_SLOT_MAX)
         return 0;
@@ -57,6 +57,8 @@ static int take_ring(struct tptrace_process *p, const struct tp_ring_view *view)
     if (!ring->track->tid)
         ring->track->tid = view->tid;
     ring->track->has_ring = true;
+    memcpy(name, (const void *)view->header->name, sizeof(name) - 1);
+    tptrace_track_named(ring->track, name, view->tail);
     tptrace_track_dropped(p, ring->track, view->dropped, path_of_names(p, path));
     ring->first = view->tail;
     ring->end = view->head;
@@ -88,6 +90,13 @@ int tptrace_memory_rings_read(struct tptrace_process *p)
         }
     }
     return error == -ENOMEM ? error : 0;
+}
+
+uint64_t tptrace_execs(const struct tptrace_process *p)
+{
+    char bytes[TP_NAMES_HEADER_BYTES];
+
+    return read_header(p, bytes) ? tp_wire_load_u64(bytes + TP_EXEC_COUNT_AT) : 0;
 }
 
 const char *tptrace_loss_reason(enum tp_loss loss)

@@ -25,6 +25,9 @@ struct tptrace_losses {
 /** tptrace_memory_rings_read - before segments are listed, as other rings. Return: 0 or -ENOMEM. */
 int tptrace_memory_rings_read(struct tptrace_process *process);
 
+/** tptrace_execs - how many calls of exec have not come back */
+uint64_t tptrace_execs(const struct tptrace_process *process);
+
 /** tptrace_losses_read - the counters; behind segments and meta.jsonl */
 void tptrace_losses_read(struct tptrace_process *process);
 

@@ -7,9 +7,8 @@
 
 #include "event/brief.h"
 #include "event/names.h"
-#include "input/symbols.h"
 #include "input/tptrace.h"
-#include "model/demangle.h"
+#include "input/tptrace_frames.h"
 #include "model/id_index.h"
 
 #define TROUBLES_KEPT 8
@@ -17,27 +16,19 @@
 #define FRAMES_MAX (TP_NAME_LENGTH_LIMIT / sizeof(uint32_t))
 #define PARTS_MAX 8 /* of a stack; the agent makes three */
 
-/* A file's functions; several processes have the same ones. */
-struct file {
-    char *path, *build_id;           /* build_id may be NULL */
-    struct tptrace_symbols *symbols; /* NULL: there are none to be had */
-};
-
 struct reader {
     struct tp_alloc_profile *profile;
     struct tp_strings *strings;
     struct tp_stacks *stacks;
     struct tptrace_run run;
-    bool want_symbols;
+    struct tptrace_frames *native;
     size_t clock_cursor;
     const struct tptrace_process *process; /* that is being read; NULL: nothing of it yet */
     struct tptrace_names *names;
     uint32_t *threads; /* string ids by ordinal; TP_STRING_NONE: not made yet */
     size_t thread_count;
-    struct file *files;
-    size_t file_count;
-    uint64_t frames, frames_without_name, files_without_symbols;
-    struct tp_diag why; /* of the first such file */
+    uint32_t *frames; /* of the stack that is being resolved */
+    size_t frame_count, frame_capacity;
 };
 
 /* ---- threads ---- */
@@ -173,98 +164,39 @@ static int end_track(void *context, const struct tptrace_source *source,
 
 /* ---- frames ---- */
 
-static const struct tptrace_meta_module *module_of(const struct tptrace_meta *meta,
-                                                   uint64_t address)
+static int add_frames(struct reader *r, const uint32_t *ids, uint32_t count)
 {
-    for (size_t i = meta->module_count; i-- > 0;) { /* what was seen last is what is there */
-        const struct tptrace_meta_module *module = &meta->modules[i];
-        if (address >= module->base && address - module->base < module->size)
-            return module->path ? module : NULL;
+    if (r->frame_count + count > r->frame_capacity) {
+        size_t capacity = 2 * (r->frame_count + count);
+        uint32_t *frames = realloc(r->frames, capacity * sizeof(*frames));
+        if (!frames)
+            return -ENOMEM;
+        r->frames = frames;
+        r->frame_capacity = capacity;
     }
-    return NULL;
+    memcpy(r->frames + r->frame_count, ids, count * sizeof(*ids));
+    r->frame_count += count;
+    return 0;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-    return a && b ? !strcmp(a, b) : a == b;
-}
-
-/* Its functions, read at first need. Return: borrowed, NULL for none. */
-static const struct tptrace_symbols *symbols_of(struct reader *r,
-                                                const struct tptrace_meta_module *module)
-{
-    struct tp_diag diag = {0};
-
-    if (!r->want_symbols)
-        return NULL;
-    for (size_t i = 0; i < r->file_count; i++) {
-        if (!strcmp(r->files[i].path, module->path) &&
-            is_same(r->files[i].build_id, module->build_id))
-            return r->files[i].symbols;
-    }
-    struct file *files = realloc(r->files, (r->file_count + 1) * sizeof(*files));
-    if (!files)
-        return NULL;
-    r->files = files;
-    struct file *file = &files[r->file_count];
-    *file = (struct file){.path = strdup(module->path),
-                          .build_id = module->build_id ? strdup(module->build_id) : NULL};
-    if (!file->path)
-        return NULL;
-    r->file_count++;
-    if (tptrace_symbols_open(&file->symbols, file->path, file->build_id, &diag) < 0 &&
-        !r->files_without_symbols++)
-        r->why = diag;
-    return file->symbols;
-}
-
-static void put_symbol(struct tp_buffer *text, const char *symbol)
-{
-    char *plain = symbol[0] == '_' && symbol[1] == 'Z' ? tp_demangle(symbol) : NULL;
-
-    tp_buffer_string(text, plain ? plain : symbol);
-    free(plain);
-}
-
-/* The function that an address returns to. */
-static int name_frame(struct reader *r, uint64_t address, uint32_t *ret_string)
-{
-    const struct tptrace_meta_module *module = module_of(&r->process->meta, address - 1);
-    const struct tptrace_symbols *symbols = module ? symbols_of(r, module) : NULL;
-    uint64_t offset = module ? address - 1 - module->base + module->offset : 0;
-    const char *symbol = symbols ? tptrace_symbols_find(symbols, offset) : NULL;
-    struct tp_buffer text = {0};
-
-    r->frames++;
-    r->frames_without_name += !symbol;
-    if (symbol) {
-        put_symbol(&text, symbol);
-    } else if (module) {
-        const char *slash = strrchr(module->path, '/');
-        tp_buffer_format(&text, "%.200s+0x%llx", slash ? slash + 1 : module->path,
-                         (unsigned long long)offset);
-    } else {
-        tp_buffer_format(&text, "0x%llx", (unsigned long long)address);
-    }
-    int error =
-        text.failed ? -ENOMEM : tp_strings_put(r->strings, text.bytes, text.size, ret_string);
-    tp_buffer_fini(&text);
-    return error;
-}
-
-static int frame_of(struct reader *r, uint32_t id, uint32_t *ret_string)
+/* What one name of a stack says: an address may be of several functions. */
+static int add_named(struct reader *r, uint32_t id)
 {
     const struct tp_names *file = tptrace_names_file(r->names);
+    const uint32_t *ids;
     struct tp_name name;
     uint64_t address;
+    uint32_t count;
 
     if (file && tp_names_get(file, id, &name) && name.kind == TP_NAME_ADDRESS &&
         name.size == sizeof(address)) {
         memcpy(&address, name.bytes, sizeof(address));
-        return name_frame(r, address, ret_string);
+        int error = tptrace_frames_find(r->native, &r->process->meta, address, &ids, &count);
+        return error ? error : add_frames(r, ids, count);
     }
-    *ret_string = tptrace_names_plain(r->names, id)->name;
-    return 0;
+    const struct tp_frame frame = {.function = tptrace_names_plain(r->names, id)->name};
+    int error = tp_frames_put(&r->profile->frames, &frame, &count);
+    return error ? error : add_frames(r, &count, 1);
 }
 
 static bool is_stack(const struct reader *r, uint32_t id, struct tp_name *ret_name)
@@ -274,25 +206,24 @@ static bool is_stack(const struct reader *r, uint32_t id, struct tp_name *ret_na
     return file && tp_names_get(file, id, ret_name) && ret_name->kind == TP_NAME_STACK;
 }
 
-struct frames {
-    uint32_t ids[FRAMES_MAX], count;
-};
-
-/* The frames of one name. @ret_outer: the stack that goes on, TP_NAME_NONE for none. */
-static int add_frames(struct reader *r, const struct tp_name *name, struct frames *frames,
-                      uint32_t *ret_outer)
+/* The frames of one name of at most @left. @ret_outer: the stack that goes on, TP_NAME_NONE for
+ * none. */
+static int add_part(struct reader *r, const struct tp_name *name, uint32_t *left,
+                    uint32_t *ret_outer)
 {
     uint32_t count = name->size / sizeof(uint32_t), id;
     struct tp_name outer;
     int error = 0;
 
     *ret_outer = TP_NAME_NONE;
-    for (uint32_t i = 0; i < count && frames->count < FRAMES_MAX && !error; i++) {
+    for (uint32_t i = 0; i < count && *left && !error; i++) {
         memcpy(&id, name->bytes + i * sizeof(id), sizeof(id));
-        if (i + 1 == count && is_stack(r, id, &outer))
+        if (i + 1 == count && is_stack(r, id, &outer)) {
             *ret_outer = id;
-        else
-            error = frame_of(r, id, &frames->ids[frames->count++]);
+        } else {
+            error = add_named(r, id);
+            --*left;
+        }
     }
     return error;
 }
@@ -301,18 +232,19 @@ static int add_frames(struct reader *r, const struct tp_name *name, struct frame
  * and round. */
 static int resolve(struct reader *r, uint32_t id, uint32_t *ret_stack)
 {
-    struct frames frames = {.count = 0};
+    uint32_t left = FRAMES_MAX;
     struct tp_name name;
     int error = 0;
 
     *ret_stack = TP_STACK_NONE;
     if (id == TP_NAME_NONE)
         return 0;
+    r->frame_count = 0;
     if (!is_stack(r, id, &name)) /* says why there is none */
-        error = frame_of(r, id, &frames.ids[frames.count++]);
+        error = add_named(r, id);
     for (unsigned i = 0; !error && i < PARTS_MAX && is_stack(r, id, &name); i++)
-        error = add_frames(r, &name, &frames, &id);
-    return error ? error : tp_stacks_put(r->stacks, frames.ids, frames.count, ret_stack);
+        error = add_part(r, &name, &left, &id);
+    return error ? error : tp_stacks_put(r->stacks, r->frames, (uint32_t)r->frame_count, ret_stack);
 }
 
 static int resolve_stacks(struct reader *r)
@@ -349,6 +281,7 @@ static int end_process(void *context)
             tp_clock_ns(&r->process->clock, &cursor, r->process->last_ticks) - r->run.start_ns;
         error = tp_alloc_profile_end_process(r->profile, end_ns);
     }
+    tptrace_frames_end_process(r->native);
     r->process = NULL;
     r->clock_cursor = 0;
     if (r->threads)
@@ -358,50 +291,40 @@ static int end_process(void *context)
 
 /* ---- the whole ---- */
 
-static void put_notes(const struct reader *r, struct tp_buffer *notes)
+static int read_all(struct reader *r, const char *path, const struct tp_selection *selection,
+                    struct tp_diag *diag)
 {
-    char why[512];
-
-    tptrace_head_lines(&r->run, r->strings, "tpreport: ", NOTES_MAX, notes);
-    if (!r->files_without_symbols)
-        return;
-    tp_diag_print(&r->why, why, sizeof(why));
-    tp_buffer_string(notes, "tpreport: ");
-    tp_buffer_count(notes, r->files_without_symbols,
-                    "file{|s} without names of functions, the first: ");
-    tp_buffer_format(notes, "%s\n", why);
-}
-
-int tptrace_memory(const char *path, const struct tp_selection *selection, bool want_symbols,
-                   struct tp_alloc_profile *profile, struct tp_strings *strings,
-                   struct tp_stacks *stacks, struct tp_buffer *notes, struct tp_buffer *recording,
-                   bool *ret_cut, struct tp_diag *diag)
-{
-    struct reader r = {
-        .profile = profile, .strings = strings, .stacks = stacks, .want_symbols = want_symbols};
-    const struct tptrace_consumer consumer = {.context = &r,
+    const struct tptrace_consumer consumer = {.context = r,
                                               .range = take_range,
                                               .alloc = take_alloc,
                                               .end_track = end_track,
                                               .end_process = end_process};
     const struct tptrace_run_options how = {
         .selection = selection, .in_time = true, .trouble_limit = TROUBLES_KEPT};
-    int error = tptrace_run_open(&r.run, path, selection, diag);
+    int error = tptrace_run_open(&r->run, path, selection, diag);
 
-    if (!error)
-        error = tptrace_run_read(&r.run, &how, strings, &consumer, diag);
+    return error ? error : tptrace_run_read(&r->run, &how, r->strings, &consumer, diag);
+}
+
+int tptrace_memory(const char *path, const struct tp_selection *selection,
+                   const struct tptrace_frames_wanted *wanted, struct tp_alloc_profile *profile,
+                   struct tp_strings *strings, struct tp_stacks *stacks, struct tp_buffer *notes,
+                   struct tp_buffer *recording, bool *ret_cut, struct tp_diag *diag)
+{
+    struct reader r = {.profile = profile, .strings = strings, .stacks = stacks};
+
+    if (tptrace_frames_create(&r.native, wanted, strings, &profile->frames))
+        return tp_diag_fail(diag, -ENOMEM, TP_DIAG_NO_OFFSET, "no memory");
+    int error = read_all(&r, path, selection, diag);
     if (!error) {
-        put_notes(&r, notes);
+        tptrace_head_lines(&r.run, strings, "tpreport: ", NOTES_MAX, notes);
+        tptrace_frames_put_notes(r.native, notes);
         tptrace_head_json(&r.run, strings, false, recording);
         *ret_cut = tptrace_run_was_cut(&r.run);
     }
     tptrace_run_close(&r.run);
-    for (size_t i = 0; i < r.file_count; i++) {
-        free(r.files[i].path);
-        free(r.files[i].build_id);
-        tptrace_symbols_close(r.files[i].symbols);
-    }
-    free(r.files);
+    tptrace_frames_destroy(r.native);
+    free(r.frames);
     free(r.threads);
     return error;
 }

@@ -110,6 +110,7 @@ static int take_start(struct tptrace_meta *meta, const struct tptrace_json *line
     tptrace_json_u32(line, "pid", &meta->pid);
     tptrace_json_u32(line, "ppid", &meta->parent_pid);
     tptrace_json_u64(line, "ticks_per_second", &meta->ticks_per_second);
+    tptrace_json_u64(line, "kernel_start", &meta->kernel_start);
     if (tptrace_json_i64(line, "start_ns", &meta->start_ns) &&
         (meta->start_ns < 0 || meta->start_ns > REALTIME_MAX))
         meta->start_ns = 0;
@@ -163,26 +164,55 @@ static size_t lower_bound(const struct tptrace_meta *meta, uint32_t track)
     return low;
 }
 
+/* Made if it is new. Return: NULL: -ENOMEM, or 0 where there are too many. */
+static struct tptrace_meta_track *find_or_add_track(struct tptrace_meta *meta, uint32_t track,
+                                                    int *ret_error)
+{
+    size_t at = lower_bound(meta, track);
+
+    if (at < meta->track_count && meta->tracks[at].track == track)
+        return &meta->tracks[at];
+    if (!add_item(meta, (void **)&meta->tracks, &meta->track_count, sizeof(*meta->tracks),
+                  TPTRACE_META_TRACKS_MAX, ret_error))
+        return NULL;
+    memmove(&meta->tracks[at + 1], &meta->tracks[at],
+            (meta->track_count - 1 - at) * sizeof(*meta->tracks));
+    meta->tracks[at] = (struct tptrace_meta_track){.track = track};
+    return &meta->tracks[at];
+}
+
 static int take_track(struct tptrace_meta *meta, const struct tptrace_json *line,
                       struct tp_diag *diag)
 {
-    uint32_t track;
+    uint32_t number;
     int error = 0;
 
     (void)diag;
-    if (!tptrace_json_u32(line, "track", &track))
+    if (!tptrace_json_u32(line, "track", &number))
         return -TP_EVALUE;
-    size_t at = lower_bound(meta, track);
-    if (at == meta->track_count || meta->tracks[at].track != track) {
-        if (!add_item(meta, (void **)&meta->tracks, &meta->track_count, sizeof(*meta->tracks),
-                      TPTRACE_META_TRACKS_MAX, &error))
-            return error;
-        memmove(&meta->tracks[at + 1], &meta->tracks[at],
-                (meta->track_count - 1 - at) * sizeof(*meta->tracks));
-        meta->tracks[at] = (struct tptrace_meta_track){.track = track};
-    }
-    tptrace_json_u32(line, "tid", &meta->tracks[at].tid);
-    return put_member(&meta->tracks[at].name, line, "name");
+    struct tptrace_meta_track *track = find_or_add_track(meta, number, &error);
+    if (!track)
+        return error;
+    tptrace_json_u32(line, "tid", &track->tid);
+    return put_member(&track->name, line, "name");
+}
+
+int tptrace_meta_name_track(struct tptrace_meta *meta, uint32_t number, uint32_t tid,
+                            const char *name)
+{
+    int error = 0;
+    struct tptrace_meta_track *track = find_or_add_track(meta, number, &error);
+
+    if (!track || (track->name && !strcmp(track->name, name)))
+        return error;
+    char *copy = strdup(name);
+    if (!copy)
+        return -ENOMEM;
+    free(track->name);
+    track->name = copy;
+    track->tid = tid;
+    track->is_untold = true;
+    return 0;
 }
 
 static int take_source(struct tptrace_meta *meta, const struct tptrace_json *line,

@@ -18,7 +18,8 @@
 
 struct tptrace_meta_track {
     uint32_t track, tid;
-    char *name; /* the last one; NULL none */
+    char *name;     /* the last one; NULL none */
+    bool is_untold; /* a ring says so, no line */
 };
 
 struct tptrace_meta_source {
@@ -63,7 +64,8 @@ struct tptrace_meta {
     uint8_t uuid[16];
     uint32_t format_major, format_minor;
     uint32_t pid, parent_pid;
-    int64_t start_ns; /* REALTIME */
+    int64_t start_ns;      /* REALTIME */
+    uint64_t kernel_start; /* as /proc tells it, in its unit; 0 unknown */
     uint64_t ticks_per_second;
     char *host, *boot_id, *agent, *exe, *program, *clock, *memory, *ring_dir,
         *parent; /* NULL unknown */
@@ -122,6 +124,11 @@ int tptrace_meta_read(struct tptrace_meta *meta, const char *path, struct tp_dia
 /** tptrace_meta_parse - the same from memory. Return: 0, -ENOMEM or -TP_EVERSION. */
 int tptrace_meta_parse(struct tptrace_meta *meta, const char *bytes, size_t size,
                        struct tp_diag *diag);
+
+/** tptrace_meta_name_track - a ring tells what its thread is called; newer than any line. Return: 0
+ * or -ENOMEM. */
+int tptrace_meta_name_track(struct tptrace_meta *meta, uint32_t track, uint32_t tid,
+                            const char *name);
 
 void tptrace_meta_fini(struct tptrace_meta *meta);
 

@@ -217,7 +217,9 @@ static void put_process(struct now *now)
     tp_buffer_format(out, ": %s\n",
                      p->state == TPTRACE_RUNNING ? "running"
                      : p->state == TPTRACE_DIED  ? "died; ages at its last record"
-                                                 : "ended");
+                     : p->state == TPTRACE_WENT_ON
+                         ? "went on as another program; ages at its last record"
+                         : "ended");
 }
 
 static int show_member(void *context, struct tptrace_member *member, struct tptrace_names *names)

@@ -72,6 +72,14 @@ int tptrace_process_find_track(struct tptrace_process *process, uint32_t number,
 
 /* ---- rings ---- */
 
+void tptrace_track_named(struct tptrace_track *track, const char name[16], uint64_t slot)
+{
+    if (!name[0] || slot < track->named_at)
+        return;
+    memcpy(track->name, name, sizeof(track->name));
+    track->named_at = slot;
+}
+
 /* Whole records of known kinds at the start of @ring; the first and the last time that they tell,
  * @near if none does. */
 static uint64_t count_whole(const struct tptrace_ring *ring, uint64_t near, uint64_t *ret_first,
@@ -141,6 +149,7 @@ static int take_ring(struct tptrace_process *p, const struct tptrace_ring *ring,
     piece.track->has_ring = true;
     if (!piece.track->tid)
         piece.track->tid = ring->tid;
+    tptrace_track_named(piece.track, ring->name, ring->first_slot);
     tptrace_track_dropped(p, piece.track, ring->dropped, path);
     if (ring->first_slot <= TPTRACE_SLOT_MAX)
         whole = count_whole(ring, near, &piece.first_ticks, &piece.last_ticks);
@@ -451,14 +460,45 @@ static bool is_alive(const struct tptrace_meta *meta)
     return (int64_t)(start_ticks / (unsigned long)sysconf(_SC_CLK_TCK)) <= latest_s + START_SLACK_S;
 }
 
-/* By pid on the same boot of the same machine; in another pid namespace it reads as gone. */
-static enum tptrace_state find_state(const struct tptrace_meta *meta)
+enum image { IMAGE_UNKNOWN, IMAGE_STAYS, IMAGE_IS_GONE };
+
+/* Whether the process that lives is still the program that was recorded: that one has its names
+ * mapped. */
+static enum image find_image(const struct tptrace_process *p)
 {
+    char path[TPTRACE_PATH_MAX], end[TPTRACE_PATH_MAX], *line = NULL;
+    enum image image = IMAGE_UNKNOWN;
+    const char *name = strrchr(p->dir, '/');
+    size_t size = 0;
+
+    if (tptrace_path(path, p->dir, "names.tpn") || access(path, F_OK) ||
+        tptrace_path(end, name ? name : p->dir, "names.tpn"))
+        return IMAGE_UNKNOWN;
+    snprintf(path, sizeof(path), "/proc/%u/maps", p->meta.pid);
+    FILE *file = fopen(path, "re");
+    while (file && image != IMAGE_STAYS && getline(&line, &size, file) > 0)
+        image = strstr(line, end) ? IMAGE_STAYS : IMAGE_IS_GONE;
+    if (file)
+        fclose(file);
+    free(line);
+    return image;
+}
+
+/* By pid on the same boot of the same machine; in another pid namespace it reads as gone. */
+static enum tptrace_state find_state(const struct tptrace_process *p)
+{
+    const struct tptrace_meta *meta = &p->meta;
+
     if (meta->ended)
         return TPTRACE_ENDED;
-    if (meta->pid && meta->boot_id && is_this_boot(meta->boot_id) && is_alive(meta))
-        return TPTRACE_RUNNING;
-    return TPTRACE_DIED;
+    bool went_on = tptrace_execs(p) != 0;
+    if (meta->pid && meta->boot_id && is_this_boot(meta->boot_id) && is_alive(meta)) {
+        enum image image = find_image(p);
+        if (image == IMAGE_STAYS || (image == IMAGE_UNKNOWN && !went_on))
+            return TPTRACE_RUNNING;
+        went_on = true;
+    }
+    return went_on ? TPTRACE_WENT_ON : TPTRACE_DIED;
 }
 
 static void note_meta_troubles(struct tptrace_process *p, const char *path)
@@ -487,7 +527,7 @@ static int read_meta_again(struct tptrace_process *p, const char *path)
     }
     tptrace_meta_fini(&p->meta);
     p->meta = again;
-    p->state = find_state(&p->meta);
+    p->state = find_state(p);
     return 0;
 }
 
@@ -503,7 +543,7 @@ static int64_t now_ns(void)
 
 static int open_parts(struct tptrace_process *p, const char *meta_path)
 {
-    p->state = find_state(&p->meta);
+    p->state = find_state(p);
     uint32_t newest = p->state == TPTRACE_RUNNING ? newest_segment(p) : 0;
     p->read_ns = now_ns();
     int error = read_rings(p);
@@ -519,6 +559,11 @@ static int open_parts(struct tptrace_process *p, const char *meta_path)
         return error;
     if (p->state != TPTRACE_ENDED)
         error = read_meta_again(p, meta_path);
+    for (size_t i = 0; i < p->tracks.count && !error; i++) {
+        const struct tptrace_track *track = p->tracks.items[i];
+        if (track->name[0])
+            error = tptrace_meta_name_track(&p->meta, track->number, track->tid, track->name);
+    }
     for (size_t i = 0; i < p->meta.drop_count; i++) {
         if (!p->meta.drops[i].has_track)
             p->totals.dropped_elsewhere += p->meta.drops[i].count;

@@ -21,6 +21,7 @@ enum tptrace_state {
     TPTRACE_ENDED,   /* there is an end line */
     TPTRACE_DIED,    /* none, and the process is gone */
     TPTRACE_RUNNING, /* none, and it runs on this machine */
+    TPTRACE_WENT_ON, /* none: it has become another program (exec) */
 };
 
 struct tptrace_segment {
@@ -105,6 +106,15 @@ struct tptrace_process {
 int tptrace_process_open(struct tptrace_process *process, const char *dir, size_t trouble_limit,
                          struct tp_diag *diag);
 void tptrace_process_close(struct tptrace_process *process);
+
+/** tptrace_track_named - a ring with @slot and what follows says its thread's name; terminated */
+void tptrace_track_named(struct tptrace_track *track, const char name[16], uint64_t slot);
+
+/** tptrace_is_gone - whether it has left rings, and nobody writes them any more */
+static inline bool tptrace_is_gone(const struct tptrace_process *process)
+{
+    return process->state == TPTRACE_DIED || process->state == TPTRACE_WENT_ON;
+}
 
 /** tptrace_trouble - note a trouble; @file may be NULL when the diag has it. Context: any thread.
  */

@@ -16,6 +16,7 @@
 #include "input/tptrace_file.h"
 #include "input/tptrace_open.h"
 #include "input/tptrace_run.h"
+#include "model/python_text.h"
 #include "trace/block.h"
 #include "trace/file.h"
 
@@ -284,9 +285,16 @@ static void put_tracks(struct tp_buffer *out, struct tptrace_process *p)
 {
     for (size_t i = 0; i < p->tracks.count; i++) {
         const struct tptrace_track *track = p->tracks.items[i];
-        if (!tptrace_meta_find_track(&p->meta, track->number) && track->tid)
-            tp_buffer_format(out, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\"}\n",
-                             track->number, track->tid);
+        const struct tptrace_meta_track *said = tptrace_meta_find_track(&p->meta, track->number);
+        if (!track->tid || (said && !said->is_untold))
+            continue;
+        tp_buffer_format(out, "{\"t\":\"track\",\"track\":%u,\"tid\":%u,\"kind\":\"thread\"",
+                         track->number, track->tid);
+        if (said && said->name) {
+            tp_buffer_string(out, ",\"name\":");
+            tp_json_string(out, said->name, strlen(said->name));
+        }
+        tp_buffer_string(out, "}\n");
     }
 }
 
@@ -317,6 +325,13 @@ static int say_recovered(struct recovery *r)
     return error;
 }
 
+static int fail_at_rings(struct recovery *r, int error)
+{
+    tp_diag_fail(r->diag, error, TP_DIAG_NO_OFFSET, "%s", tp_error_text(error));
+    return tp_diag_at(r->diag, r->process->ring_folder);
+}
+
+/* And their folder; -ENOTEMPTY where there is more in it. */
 static int remove_rings(struct recovery *r)
 {
     const char *folder = r->process->ring_folder;
@@ -325,14 +340,24 @@ static int remove_rings(struct recovery *r)
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     if (!stream)
-        return fail(r, -errno, "ring");
+        return fail_at_rings(r, -errno);
     while ((entry = readdir(stream))) {
         const char *dot = strchr(entry->d_name, '.');
         if (dot && (!strcmp(dot, ".tpr") || !strcmp(dot, ".tpr.new")))
             unlinkat(fd, entry->d_name, 0);
     }
     closedir(stream);
-    return rmdir(folder) ? fail(r, -errno, "ring") : 0;
+    return rmdir(folder) ? fail_at_rings(r, -errno) : 0;
+}
+
+/* What a process that died before its first ring has left, or a recovery that was killed. */
+static int remove_empty_folder(struct recovery *r)
+{
+    int error = r->process->meta.recovered ? 0 : say_recovered(r);
+
+    if (!error)
+        error = remove_rings(r);
+    return error == -ENOTEMPTY ? 0 : error;
 }
 
 /* ---- a process ---- */
@@ -409,9 +434,11 @@ static const char *why_not(const struct tptrace_process *p)
 static int recover_member(struct tptrace_process *p, int meta_fd, struct tp_buffer *out,
                           bool *ret_partial, struct tp_diag *diag)
 {
-    if (!p->totals.rings && !p->totals.unreadable_files)
-        return 0;
+    bool is_empty = !p->totals.rings && !p->totals.unreadable_files;
     const char *why = why_not(p);
+
+    if (is_empty && (!tptrace_is_gone(p) || !p->ring_folder || why))
+        return 0;
     if (why) {
         tp_buffer_format(out, "%s: %s\n", p->dir, why);
         *ret_partial |= p->state != TPTRACE_RUNNING;
@@ -424,8 +451,8 @@ static int recover_member(struct tptrace_process *p, int meta_fd, struct tp_buff
     r->diag = diag;
     r->meta_fd = meta_fd;
     r->fd = -1;
-    int error = begin(r);
-    if (!error)
+    int error = is_empty ? remove_empty_folder(r) : begin(r);
+    if (!error && !is_empty)
         error = recover_process(r, out, ret_partial);
     end(r);
     return error;

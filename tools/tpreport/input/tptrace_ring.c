@@ -100,6 +100,7 @@ static int copy_ring(int fd, uint64_t size, struct tptrace_ring *ring, const uin
         .dropped = view.track == TP_RING_UNCLAIMED ? 0 : view.dropped,
         .file_bytes = size,
     };
+    memcpy(ring->name, (const void *)view.header->name, sizeof(ring->name) - 1);
     if (!ring->count)
         return 0;
     ring->slots = malloc(ring->count * TP_SLOT_BYTES);

@@ -9,6 +9,7 @@
 /* What was left in a ring: slots [first, first + count) of a track, copied. */
 struct tptrace_ring {
     uint32_t track, tid;
+    char name[16]; /* of the thread; "" unknown */
     uint64_t first_slot;
     uint64_t dropped;
     uint64_t *slots; /* for free(); NULL when count is 0 */

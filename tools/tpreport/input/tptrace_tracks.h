@@ -20,6 +20,8 @@ struct tptrace_track {
     struct tptrace_join join;
     uint64_t dropped;                /* records that found no room, as ring or end line say */
     bool has_ring;                   /* which says so */
+    char name[16];                   /* of its thread, as its last ring says; "" nothing */
+    uint64_t named_at;               /* the first slot in that ring */
     uint64_t gap_in_memory;          /* of the join's gap_slots: of rings that were no file */
     uint64_t last_ticks;             /* 0: it has no records */
     uint64_t ordered_ticks;          /* of the first record of its last block so far */

@@ -33,6 +33,7 @@ void tp_alloc_profile_fini(struct tp_alloc_profile *profile)
     tp_live_memory_fini(&profile->live);
     counter_table_fini(&profile->ranges);
     counter_table_fini(&profile->threads);
+    tp_frames_fini(&profile->frames);
     *profile = (struct tp_alloc_profile){0};
 }
 

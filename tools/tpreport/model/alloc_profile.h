@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "model/alloc_overlaps.h"
+#include "model/frames.h"
 #include "model/id_index.h"
 #include "model/live_memory.h"
 
@@ -29,7 +30,7 @@ struct tp_alloc_sums {
 /* Where allocations came from; a place of one process. */
 struct tp_alloc_site {
     uint32_t range;  /* string id of the innermost range; TP_STRING_NONE: in none */
-    uint32_t stack;  /* the caller's, until it is resolved to a stack of the report */
+    uint32_t stack;  /* the caller's, until it is resolved to a stack of the profile's frames */
     uint32_t thread; /* string id */
     uint64_t period; /* mean bytes between samples; 0: all are recorded */
     int64_t first;   /* number of its first allocation in the process */
@@ -108,6 +109,7 @@ struct tp_alloc_profile {
     double highest_peak;
     struct tp_alloc_curve curve;
     struct tp_alloc_counter_table ranges, threads;
+    struct tp_frames frames; /* of call stacks */
     unsigned processes;
     uint64_t records;                      /* allocations that are recorded one by one */
     uint64_t untimed;                      /* of them; their times are those of records before */

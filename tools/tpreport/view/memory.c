@@ -34,20 +34,60 @@ static void put_sums(struct tp_buffer *out, const struct tp_alloc_sums *sums, bo
     tp_buffer_format(out, ", \"suspect\": %s", tp_alloc_is_suspect(sums) ? "true" : "false");
 }
 
+static struct tp_frame frame_of(const struct tp_report *report, uint32_t id)
+{
+    return tp_frames_get(&report->memory->profile->frames, id);
+}
+
+/* Where native functions are in the source; null where that is not known. */
+static void put_places(struct tp_buffer *out, const struct tp_report *report, uint32_t stack)
+{
+    const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+
+    tp_buffer_string(out, ", \"places\": [");
+    for (uint32_t i = 0; i < tp_stacks_count(report->stacks, stack); i++) {
+        const struct tp_frame frame = frame_of(report, frames[i]);
+        tp_buffer_string(out, i ? ", " : "");
+        if (frame.file == TP_STRING_NONE && !frame.is_inlined) {
+            tp_buffer_string(out, "null");
+            continue;
+        }
+        tp_buffer_string(out, "{\"file\": ");
+        tp_format_json_string(out, report->strings, frame.file);
+        tp_buffer_string(out, ", \"line\": ");
+        if (frame.line)
+            tp_buffer_format(out, "%u", frame.line);
+        else
+            tp_buffer_string(out, "null");
+        tp_buffer_format(out, ", \"inlined\": %s}", frame.is_inlined ? "true" : "false");
+    }
+    tp_buffer_char(out, ']');
+}
+
+static void put_stack(struct tp_buffer *out, const struct tp_report *report, uint32_t stack)
+{
+    const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
+    bool has_places = false;
+
+    tp_buffer_char(out, '[');
+    for (uint32_t i = 0; i < tp_stacks_count(report->stacks, stack); i++) {
+        const struct tp_frame frame = frame_of(report, frames[i]);
+        tp_buffer_string(out, i ? ", " : "");
+        tp_format_json_string(out, report->strings, frame.function);
+        has_places |= frame.file != TP_STRING_NONE || frame.is_inlined;
+    }
+    tp_buffer_char(out, ']');
+    if (has_places)
+        put_places(out, report, stack);
+}
+
 static void put_key(struct tp_buffer *out, const struct tp_report *report,
                     enum tp_alloc_group group, uint32_t key)
 {
-    if (group != TP_ALLOC_BY_STACK) {
+    if (group == TP_ALLOC_BY_STACK)
+        put_stack(out, report, key);
+    else
         tp_format_json_string(out, report->strings, key);
-        return;
-    }
-    const uint32_t *frames = tp_stacks_frames(report->stacks, key);
-    tp_buffer_char(out, '[');
-    for (uint32_t i = 0; i < tp_stacks_count(report->stacks, key); i++) {
-        tp_buffer_string(out, i ? ", " : "");
-        tp_format_json_string(out, report->strings, frames[i]);
-    }
-    tp_buffer_char(out, ']');
 }
 
 static void put_counters(struct tp_buffer *out, const struct tp_report *report, const char *key,
@@ -138,9 +178,12 @@ static void put_stack_text(struct tp_buffer *out, const struct tp_report *report
     const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
 
     for (uint32_t i = 0; i < tp_stacks_count(report->stacks, stack); i++) {
-        const struct tp_string *frame = tp_strings_get(report->strings, frames[i]);
+        const struct tp_frame frame = frame_of(report, frames[i]);
+        const struct tp_string *function = tp_strings_get(report->strings, frame.function);
         tp_buffer_string(out, i ? "\n" : "");
-        tp_buffer_bytes(out, frame->bytes, frame->size);
+        tp_buffer_bytes(out, function->bytes, function->size);
+        tp_frame_put_place(out, &frame, report->strings, false);
+        tp_buffer_string(out, frame.is_inlined ? " [inlined]" : "");
     }
 }
 
@@ -202,12 +245,22 @@ int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_opt
 
 /* ---- folded ---- */
 
-static void put_frame(struct tp_buffer *out, const struct tp_string *frame)
+/* What was inlined is marked as FlameGraph does it. */
+static void put_frame(struct tp_buffer *out, const struct tp_report *report, uint32_t id)
 {
-    for (uint32_t i = 0; i < frame->size; i++) {
-        char c = frame->bytes[i];
+    const struct tp_frame frame = frame_of(report, id);
+    const struct tp_string *function = tp_strings_get(report->strings, frame.function);
+    struct tp_buffer text = {0};
+
+    tp_buffer_bytes(&text, function->bytes, function->size);
+    tp_frame_put_place(&text, &frame, report->strings, true);
+    tp_buffer_string(&text, frame.is_inlined ? "_[i]" : "");
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.bytes[i];
         tp_buffer_char(out, c == ';' || c == '\n' || c == '\r' ? '_' : c);
     }
+    out->failed |= text.failed;
+    tp_buffer_fini(&text);
 }
 
 int tp_memory_write_folded(const struct tp_report *report, const struct tp_view_options *options,
@@ -226,7 +279,7 @@ int tp_memory_write_folded(const struct tp_report *report, const struct tp_view_
             continue;
         tp_buffer_reset(&line);
         for (uint32_t f = tp_stacks_count(report->stacks, row->key); f-- > 0;) {
-            put_frame(&line, tp_strings_get(report->strings, frames[f]));
+            put_frame(&line, report, frames[f]);
             tp_buffer_string(&line, f ? ";" : "");
         }
         tp_buffer_format(&line, "%s %.0f\n", line.size ? "" : "(no stack)", round(weight));

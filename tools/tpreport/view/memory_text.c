@@ -77,19 +77,25 @@ static bool is_python(const struct tp_string *frame)
     return strstr(frame->bytes, "): ") != NULL;
 }
 
-/* Of a frame of Python, "FILE(LINE): FUNCTION", the end says most. */
-static void put_frame(struct tp_buffer *out, const struct tp_report *report, uint32_t id,
-                      const struct tp_view_options *options)
+static struct tp_frame frame_of(const struct tp_report *report, uint32_t id)
+{
+    return tp_frames_get(&report->memory->profile->frames, id);
+}
+
+static bool is_of_python(const struct tp_report *report, uint32_t id)
+{
+    return is_python(tp_strings_get(report->strings, frame_of(report, id).function));
+}
+
+/* "FILE(LINE): FUNCTION", of which the end says most. */
+static void put_python_frame(struct tp_buffer *out, const struct tp_report *report, uint32_t id,
+                             uint32_t width)
 {
     const struct tp_string *string = tp_strings_get(report->strings, id);
     size_t length = tp_utf8_length(string->bytes, string->size), skipped = 0;
     struct tp_buffer text = {0};
-    uint32_t width = options->max_src_width, code;
+    uint32_t code;
 
-    if (!is_python(string)) {
-        put_name(out, report, id, options->max_name_width, "?");
-        return;
-    }
     if (!width || length <= width) {
         put_name(out, report, id, 0, "?");
         return;
@@ -103,6 +109,28 @@ static void put_frame(struct tp_buffer *out, const struct tp_report *report, uin
     tp_format_display(&text, &end);
     tp_buffer_bytes(out, text.bytes, text.size);
     tp_buffer_fini(&text);
+}
+
+/* A native one as "FUNCTION (FILE:LINE)". */
+static void put_frame(struct tp_buffer *out, const struct tp_report *report, uint32_t id,
+                      const struct tp_view_options *options)
+{
+    const struct tp_frame frame = frame_of(report, id);
+
+    if (is_of_python(report, id)) {
+        put_python_frame(out, report, frame.function, options->max_src_width);
+        return;
+    }
+    put_name(out, report, frame.function, options->max_name_width, "?");
+    struct tp_buffer place = {0};
+    tp_frame_put_place(&place, &frame, report->strings, true);
+    const struct tp_string string = {.bytes = place.bytes,
+                                     .size = (uint32_t)place.size,
+                                     .has_controls =
+                                         tp_strings_get(report->strings, frame.file)->has_controls};
+    tp_format_display(out, &string);
+    tp_buffer_fini(&place);
+    tp_buffer_string(out, frame.is_inlined ? " [inlined]" : "");
 }
 
 static void put_stack(struct tp_buffer *out, const struct tp_report *report, uint32_t stack,
@@ -174,7 +202,7 @@ static void put_stack_line(struct tp_buffer *out, const struct tp_report *report
     uint32_t count = tp_stacks_count(report->stacks, stack), python = 0;
     uint32_t end = count < LINE_FRAMES ? count : LINE_FRAMES;
 
-    while (python < count && !is_python(tp_strings_get(report->strings, frames[python])))
+    while (python < count && !is_of_python(report, frames[python]))
         python++;
     if (python < LINE_FRAMES || python == count) {
         put_frames(out, report, stack, 0, end, options);

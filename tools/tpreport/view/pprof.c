@@ -90,58 +90,102 @@ static void put_type(struct pprof *p, size_t count, const char *type, const char
     p->profile.sample_type[p->profile.n_sample_type++] = item;
 }
 
+/* Where a frame is; texts by their place in the string table. */
+struct source {
+    int64_t name, system_name, filename, line;
+};
+
 /* A frame of Python, "FILE(LINE): FUNCTION", in its parts; another one is a name alone. */
-static void split_frame(struct pprof *p, int64_t name, Tp__Pprof__Function *function,
-                        Tp__Pprof__Line *line)
+static struct source split_frame(struct pprof *p, int64_t name)
 {
     const char *text = tp_strings_get(&p->strings, (uint32_t)name + TP_STRING_EMPTY)->bytes;
     const char *end = strstr(text, "): "), *open = end;
+    struct source source = {.name = name, .system_name = name};
     int64_t number = 0, scale = 1;
 
-    function->name = function->system_name = name;
     while (open && open > text && open[-1] >= '0' && open[-1] <= '9' && end - open < 10) {
         number += (*--open - '0') * scale;
         scale *= 10;
     }
     if (!open || open == end || open - text < 2 || open[-1] != '(')
-        return;
+        return source;
     /* the texts move when one is put */
     char *parts = strdup(text);
     if (!parts) {
         p->failed = true;
-        return;
+        return source;
     }
-    line->line = number;
-    function->name = put_string(p, parts + (end - text) + 3);
-    function->filename = put_bytes(p, parts, (size_t)(open - text) - 1);
+    source.line = number;
+    source.name = put_string(p, parts + (end - text) + 3);
+    source.filename = put_bytes(p, parts, (size_t)(open - text) - 1);
     free(parts);
+    return source;
+}
+
+/* Room for @count functions and locations; each is numbered from 1. */
+static void begin_functions(struct pprof *p, size_t count)
+{
+    p->profile.function = take(p, count, sizeof(*p->profile.function));
+}
+
+static void begin_locations(struct pprof *p, size_t count)
+{
+    p->profile.location = take(p, count, sizeof(*p->profile.location));
+}
+
+static uint64_t put_function(struct pprof *p, const struct source *source)
+{
+    Tp__Pprof__Function *function = take(p, 1, sizeof(*function));
+
+    if (p->failed)
+        return 0;
+    tp__pprof__function__init(function);
+    function->name = source->name;
+    function->system_name = source->system_name;
+    function->filename = source->filename;
+    p->profile.function[p->profile.n_function++] = function;
+    return function->id = p->profile.n_function;
+}
+
+static Tp__Pprof__Location *put_location(struct pprof *p, size_t line_count)
+{
+    Tp__Pprof__Location *location = take(p, 1, sizeof(*location));
+    Tp__Pprof__Line **lines = take(p, line_count, sizeof(*lines));
+
+    if (p->failed)
+        return NULL;
+    tp__pprof__location__init(location);
+    location->line = lines;
+    p->profile.location[p->profile.n_location++] = location;
+    location->id = p->profile.n_location;
+    return location;
+}
+
+static void put_line(struct pprof *p, Tp__Pprof__Location *location, uint64_t function,
+                     int64_t number)
+{
+    Tp__Pprof__Line *line = take(p, 1, sizeof(*line));
+
+    if (p->failed)
+        return;
+    tp__pprof__line__init(line);
+    line->function_id = function;
+    line->line = number;
+    location->line[location->n_line++] = line;
 }
 
 /* A function and a location for each name, with its place from 1 as their id. */
 static void put_functions(struct pprof *p, const int64_t *names, uint32_t count)
 {
-    Tp__Pprof__Function *functions = take(p, count, sizeof(*functions));
-    Tp__Pprof__Function **function_list = take(p, count, sizeof(*function_list));
-    Tp__Pprof__Location *locations = take(p, count, sizeof(*locations));
-    Tp__Pprof__Location **location_list = take(p, count, sizeof(*location_list));
-    Tp__Pprof__Line *lines = take(p, count, sizeof(*lines));
-    Tp__Pprof__Line **line_list = take(p, count, sizeof(*line_list));
-
+    begin_functions(p, count);
+    begin_locations(p, count);
     for (uint32_t i = 0; i < count && !p->failed; i++) {
-        tp__pprof__function__init(&functions[i]);
-        tp__pprof__location__init(&locations[i]);
-        tp__pprof__line__init(&lines[i]);
-        functions[i].id = locations[i].id = lines[i].function_id = (uint64_t)i + 1;
-        split_frame(p, names[i], &functions[i], &lines[i]);
-        function_list[i] = &functions[i];
-        location_list[i] = &locations[i];
-        line_list[i] = &lines[i];
-        locations[i].n_line = 1;
-        locations[i].line = &line_list[i];
+        struct source source = split_frame(p, names[i]);
+        uint64_t function = put_function(p, &source);
+        Tp__Pprof__Location *location = put_location(p, 1);
+        if (location)
+            put_line(p, location, function, source.line);
     }
-    p->profile.n_function = p->profile.n_location = count;
-    p->profile.function = function_list;
-    p->profile.location = location_list;
 }
 
 /* By path: its frame's place among the functions, from 1. */
@@ -352,36 +396,27 @@ static const struct heap_type {
 
 enum { HEAP_TYPES = sizeof(heap_types) / sizeof(heap_types[0]) };
 
-/* By string id of the report: a frame's place among the functions, from 1. */
-static const uint64_t *put_frames(struct pprof *p)
-{
-    const struct tp_report *report = p->report;
-    const struct tp_alloc_report *memory = report->memory;
-    uint64_t *of_string = take(p, report->strings->count, sizeof(*of_string));
-    int64_t *names = take(p, report->strings->count, sizeof(*names));
-    uint32_t count = 0;
+/* What frames become. A location is a function that is there, behind those inlined into it. */
+struct heap {
+    struct tp_stacks locations; /* of ids of frames */
+    struct tp_stacks functions; /* of name, system name and file */
+};
 
-    for (size_t i = 0; i < memory->row_count[TP_ALLOC_BY_STACK] && !p->failed; i++) {
-        uint32_t stack = memory->rows[TP_ALLOC_BY_STACK][i].key;
-        const uint32_t *frames = tp_stacks_frames(report->stacks, stack);
-        for (uint32_t f = 0; f < tp_stacks_count(report->stacks, stack); f++) {
-            const struct tp_string *frame = tp_strings_get(report->strings, frames[f]);
-            if (of_string[frames[f]])
-                continue;
-            names[count] = put_bytes(p, frame->bytes, frame->size);
-            of_string[frames[f]] = ++count;
-        }
-    }
-    if (!p->failed)
-        put_functions(p, names, count);
-    return of_string;
+/* The frames of the location that begins with the first of @frames. */
+static uint32_t location_length(const struct pprof *p, const uint32_t *frames, uint32_t count)
+{
+    const struct tp_frames *known = &p->report->memory->profile->frames;
+    uint32_t length = 1;
+
+    while (length < count && tp_frames_get(known, frames[length - 1]).is_inlined)
+        length++;
+    return length;
 }
 
-static void put_heap_sample(struct pprof *p, const struct tp_alloc_row *row,
-                            const uint64_t *functions)
+static void put_heap_sample(struct pprof *p, struct heap *heap, const struct tp_alloc_row *row)
 {
     const uint32_t *frames = tp_stacks_frames(p->report->stacks, row->key);
-    uint32_t depth = tp_stacks_count(p->report->stacks, row->key);
+    uint32_t depth = tp_stacks_count(p->report->stacks, row->key), id = 0, length;
     Tp__Pprof__Sample *sample = take(p, 1, sizeof(*sample));
     uint64_t *locations = take(p, depth, sizeof(*locations));
     int64_t *values = take(p, HEAP_TYPES, sizeof(*values));
@@ -389,15 +424,64 @@ static void put_heap_sample(struct pprof *p, const struct tp_alloc_row *row,
     if (p->failed)
         return;
     tp__pprof__sample__init(sample);
-    for (uint32_t f = 0; f < depth; f++)
-        locations[f] = functions[frames[f]];
+    for (uint32_t f = 0; f < depth; f += length) {
+        length = location_length(p, frames + f, depth - f);
+        p->failed |= tp_stacks_put(&heap->locations, frames + f, length, &id) < 0;
+        locations[sample->n_location_id++] = (uint64_t)id + 1;
+    }
     for (int i = 0; i < HEAP_TYPES; i++)
         values[i] = (int64_t)(tp_alloc_key_value(&row->sums, heap_types[i].key) + 0.5);
-    sample->n_location_id = depth;
     sample->location_id = locations;
     sample->n_value = HEAP_TYPES;
     sample->value = values;
     p->profile.sample[p->profile.n_sample++] = sample;
+}
+
+static int64_t put_report_string(struct pprof *p, uint32_t id)
+{
+    const struct tp_string *string = tp_strings_get(p->report->strings, id);
+
+    return put_bytes(p, string->bytes, string->size);
+}
+
+static struct source source_of(struct pprof *p, uint32_t id)
+{
+    const struct tp_frame frame = tp_frames_get(&p->report->memory->profile->frames, id);
+    int64_t name = put_report_string(p, frame.function);
+
+    if (frame.file == TP_STRING_NONE)
+        return split_frame(p, name);
+    return (struct source){.name = name,
+                           .system_name = name,
+                           .filename = put_report_string(p, frame.file),
+                           .line = frame.line};
+}
+
+/* Functions are numbered as they are met. */
+static void put_heap_line(struct pprof *p, struct heap *heap, Tp__Pprof__Location *location,
+                          uint32_t frame)
+{
+    const struct source source = source_of(p, frame);
+    const uint32_t key[] = {(uint32_t)source.name, (uint32_t)source.system_name,
+                            (uint32_t)source.filename};
+    uint32_t known = heap->functions.count, id = 0;
+
+    p->failed |= tp_stacks_put(&heap->functions, key, 3, &id) < 0;
+    if (id == known)
+        put_function(p, &source);
+    put_line(p, location, (uint64_t)id + 1, source.line);
+}
+
+static void put_heap_locations(struct pprof *p, struct heap *heap)
+{
+    begin_locations(p, heap->locations.count);
+    begin_functions(p, p->report->memory->profile->frames.pool.count);
+    for (uint32_t i = 0; i < heap->locations.count && !p->failed; i++) {
+        uint32_t count = tp_stacks_count(&heap->locations, i);
+        Tp__Pprof__Location *location = put_location(p, count);
+        for (uint32_t k = 0; k < count && !p->failed; k++)
+            put_heap_line(p, heap, location, tp_stacks_frames(&heap->locations, i)[k]);
+    }
 }
 
 int tp_memory_write_pprof(const struct tp_report *report, const struct tp_view_options *options,
@@ -406,6 +490,7 @@ int tp_memory_write_pprof(const struct tp_report *report, const struct tp_view_o
     const struct tp_alloc_report *memory = report->memory;
     size_t count = memory->row_count[TP_ALLOC_BY_STACK];
     struct pprof p = {.report = report};
+    struct heap heap = {0};
     int result = tp_strings_init(&p.strings);
 
     (void)options;
@@ -414,12 +499,14 @@ int tp_memory_write_pprof(const struct tp_report *report, const struct tp_view_o
         for (int i = 0; i < HEAP_TYPES; i++)
             put_type(&p, HEAP_TYPES, heap_types[i].type, heap_types[i].unit,
                      heap_types[i].key == memory->key);
-        const uint64_t *functions = put_frames(&p);
         p.profile.sample = take(&p, count, sizeof(*p.profile.sample));
         for (size_t i = 0; i < count && !p.failed; i++)
-            put_heap_sample(&p, &memory->rows[TP_ALLOC_BY_STACK][i], functions);
+            put_heap_sample(&p, &heap, &memory->rows[TP_ALLOC_BY_STACK][i]);
+        put_heap_locations(&p, &heap);
         put_table(&p);
         write_packed(&p, output);
     }
+    tp_stacks_fini(&heap.locations);
+    tp_stacks_fini(&heap.functions);
     return finish(&p, result, diag);
 }
