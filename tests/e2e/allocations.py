@@ -523,6 +523,19 @@ def averages_of_samples_alone_have_no_memory():
             tap.equal(b"CPU Mem" in done.stdout, has_memory, f"{alloc}: memory columns")
 
 
+def averages_beside_processes_that_do_not_count():
+    """Their ranges add nothing to the columns of memory, which is told."""
+    sum_of_others = b"1 process with ranges counted no allocations: 0 bytes of it in CPU Mem\n"
+    for alloc, expected in (("sample:64k", sum_of_others), ("off", sum_of_others), ("count", b"")):
+        with tap.folder() as out:
+            both = f"TPAGENT_ALLOC={alloc} {ALLOCS} leak 100 && {ALLOCS} leak 100 && true"
+            record(out, ["sh", "-c", both], TPAGENT_ALLOC="count")
+            done = subprocess.run([tap.TPREPORT, out], capture_output=True, check=True)
+            assert b"CPU Mem" in done.stdout, done.stdout
+            told = [t for t in done.stderr.splitlines(True) if b"allocations" in t]
+            tap.equal(b"".join(told), expected and b"tpreport: " + expected, f"beside {alloc}")
+
+
 def counters_alone_say_so():
     with tap.folder() as out:
         record(out, [ALLOCS, "leak", "100"])
@@ -652,6 +665,7 @@ CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
 CHECK.check("a recording without any says so", nothing_of_allocations_says_so)
 CHECK.check("averages beside samples alone", averages_of_samples_alone_have_no_memory)
+CHECK.check("averages beside processes without", averages_beside_processes_that_do_not_count)
 CHECK.check("a selection that leaves nothing says so", selections_that_leave_nothing_say_so)
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)
