@@ -84,6 +84,23 @@ static int arm(struct tp_live *live)
     return error;
 }
 
+/* In the state TP_ARMING, which this thread has set. */
+static bool arm_here(struct tp_live *live)
+{
+    uint8_t attaching = tp_tls.attaching;
+
+    tp_tls.attaching = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    int kept = errno, error = arm(live);
+    atomic_store_explicit(&live->state, error ? TP_FAILED : TP_ARMED, memory_order_release);
+    if (error && tp_log_same() && tp_recording_may_complain())
+        tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(), tp_recording_failed_at(),
+                    tp_error_text(error));
+    tp_tls.attaching = attaching;
+    errno = kept;
+    return !error;
+}
+
 /* TPAGENT_WHEN_FULL=wait. Never in a signal handler of the thread that arms: that one is turned
  * away before. */
 static bool wait_until_armed(struct tp_live *live)
@@ -93,7 +110,8 @@ static bool wait_until_armed(struct tp_live *live)
     for (int i = 0; i < 10000 && atomic_load(&live->state) == TP_ARMING; i++)
         tp_os_wait(&never, 0, 100000);
     uint32_t state = atomic_load(&live->state);
-    return state == TP_ARMED || state == TP_LIVE;
+    /* asleep: the agent's start was waited for, and arming is still to be done */
+    return state == TP_ARMED || state == TP_LIVE || (state == TP_ASLEEP && tp_agent_arm());
 }
 
 bool tp_agent_arm(void)
@@ -112,17 +130,7 @@ bool tp_agent_arm(void)
             atomic_fetch_add_explicit(&live->early_drops, 1, memory_order_relaxed);
         return false;
     }
-    uint8_t attaching = tp_tls.attaching;
-    tp_tls.attaching = 1;
-    atomic_signal_fence(memory_order_seq_cst);
-    int kept = errno, error = arm(live);
-    atomic_store_explicit(&live->state, error ? TP_FAILED : TP_ARMED, memory_order_release);
-    if (error && tp_log_same() && tp_recording_may_complain())
-        tp_log_warn("not recording pid %u: %s: %s", tp_os_pid(), tp_recording_failed_at(),
-                    tp_error_text(error));
-    tp_tls.attaching = attaching;
-    errno = kept;
-    return !error;
+    return arm_here(live);
 }
 
 /* Of a process in which nothing happened but allocations. */
@@ -376,7 +384,29 @@ static struct tp_live *make_live(void)
         tp_os_unmap(live, sizeof(*live));
         return NULL;
     }
+    if (live) /* threads of other constructors' must not arm it before it is ready */
+        atomic_store(&live->state, TP_ARMING);
     return live;
+}
+
+/* From TP_ARMING on: what the first record would have to do is done now, or left to it. */
+static void start_instance(struct tp_live *live, char **environment)
+{
+    uint32_t arming = TP_ARMING;
+    int error =
+        tp_agent.root || program_matches(tp_agent.config.programs) ? open_instance(live) : 0;
+
+    if (error) {
+        if (tp_recording_may_complain())
+            tp_log_warn("not recording: %s: %s", tp_recording_failed_at(), tp_error_text(error));
+        tp_recording_refuse_early(environment);
+        atomic_store(&live->state, TP_FAILED);
+    } else if (live->pid && tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
+               tp_source_wanted(TP_SOURCE_MALLOC)) {
+        arm_here(live); /* not inside of the first allocation */
+    } else {
+        atomic_compare_exchange_strong(&live->state, &arming, TP_ASLEEP); /* it may have ended */
+    }
 }
 
 static bool starts(const struct tp_config *config)
@@ -506,20 +536,10 @@ static void __attribute__((constructor(101))) tp_agent_start(int argc, char **ar
     call_after_fork(after_fork_in_child);
     tp_recording_tell_children(true);
     start_window();
+    tp_tls.attaching = 1;
     tp_sources_start(&tp_agent.config);
-    if (tp_agent.root || program_matches(tp_agent.config.programs)) {
-        int error = open_instance(tp_agent.live);
-        if (error) {
-            if (tp_recording_may_complain())
-                tp_log_warn("not recording: %s: %s", tp_recording_failed_at(),
-                            tp_error_text(error));
-            tp_recording_refuse_early(environment);
-            atomic_store(&tp_agent.live->state, TP_FAILED);
-        } else if (tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE &&
-                   tp_source_wanted(TP_SOURCE_MALLOC)) {
-            tp_agent_arm(); /* not inside of the first allocation */
-        }
-    }
+    start_instance(tp_agent.live, environment);
+    tp_tls.attaching = 0;
     tp_agent.has_started = true;
     errno = kept;
 }

@@ -384,6 +384,18 @@ def frees_of_other_threads_are_joined(recorded):
         tap.equal(report["unseen_frees"], 0, "frees not seen")
 
 
+@of_all_and_of_every_byte_sampled
+def threads_from_before_the_start(recorded):
+    """They allocate while the agent starts; none is left out, nor spoils the recording."""
+    for _ in range(8):
+        with tap.folder() as out:
+            program = [os.path.join(WORKLOADS, "threads_before"), "1000"]
+            record(out, program, TPAGENT_ALLOC=recorded, TPAGENT_WHEN_FULL="wait")
+            report = memory(out)
+            agrees_with_counters(report, recorded, "work", allocations=4000, net_bytes=0)
+            tap.equal(row(report, "work")["frees"], 4000, "frees")
+
+
 def blocks_from_before_are_apart():
     """Freed in the window, allocated before it: in no sum, but counted."""
     with tap.folder() as out:
@@ -570,6 +582,19 @@ def averages_of_samples_alone_have_no_memory():
             record(out, [ALLOCS, "leak", "100"], TPAGENT_ALLOC=alloc)
             done = subprocess.run([tap.TPREPORT, out], stdout=subprocess.PIPE, check=True)
             tap.equal(b"CPU Mem" in done.stdout, has_memory, f"{alloc}: memory columns")
+
+
+def averages_beside_processes_that_do_not_count():
+    """Their ranges add nothing to the columns of memory, which is told."""
+    sum_of_others = b"1 process with ranges counted no allocations: 0 bytes of it in CPU Mem\n"
+    for alloc, expected in (("sample:64k", sum_of_others), ("off", sum_of_others), ("count", b"")):
+        with tap.folder() as out:
+            both = f"TPAGENT_ALLOC={alloc} {ALLOCS} leak 100 && {ALLOCS} leak 100 && true"
+            record(out, ["sh", "-c", both], TPAGENT_ALLOC="count")
+            done = subprocess.run([tap.TPREPORT, out], capture_output=True, check=True)
+            assert b"CPU Mem" in done.stdout, done.stdout
+            told = [t for t in done.stderr.splitlines(True) if b"allocations" in t]
+            tap.equal(b"".join(told), expected and b"tpreport: " + expected, f"beside {alloc}")
 
 
 def counters_alone_say_so():
@@ -850,6 +875,7 @@ CHECK.check(
     "heavy stacks are whole, whatever room there is", heavy_stacks_are_whole_where_there_is_no_room
 )
 CHECK.check("blocks that another thread frees are freed", frees_of_other_threads_are_joined)
+CHECK.check("threads that are there before the agent", threads_from_before_the_start)
 CHECK.check("blocks from before the recording are apart", blocks_from_before_are_apart)
 CHECK.check("rows of threads, live bytes over time", threads_and_time_are_told)
 CHECK.check("a forked child's blocks are its own", child_is_a_process_of_its_own)
@@ -862,6 +888,7 @@ CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
 CHECK.check("a recording without any says so", nothing_of_allocations_says_so)
 CHECK.check("averages beside samples alone", averages_of_samples_alone_have_no_memory)
+CHECK.check("averages beside processes without", averages_beside_processes_that_do_not_count)
 CHECK.check("a selection that leaves nothing says so", selections_that_leave_nothing_say_so)
 CHECK.check("TPAGENT_SOURCES wins over TPAGENT_ALLOC", sources_win)
 CHECK.check("what a killed process had allocated is read", killed_process_is_read)

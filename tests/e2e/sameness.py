@@ -91,6 +91,18 @@ def torch_runs():
     same(PYTHON, "-c", program)
 
 
+def resolver_allocates():
+    """In the lookup of the next functions, where none of them is known yet."""
+    with tap.folder() as out:
+        behind = os.path.join(WORKLOADS, "next_by_resolver.so")
+        command = [os.path.join(WORKLOADS, "family")]
+        bare = tap.run(command, tap.clean_environment())
+        done = tap.run(command, tap.recorded_environment(out, LD_PRELOAD=behind))
+        tap.equal(
+            (done.returncode, done.stdout, done.stderr), (0, bare.stdout, b""), "the program"
+        )
+
+
 def lives_under_its_filter(*arguments):
     """The recording ends before a filter that kills for any system call of ours, and is whole."""
     command = [os.path.join(WORKLOADS, "filtered"), *arguments]
@@ -311,6 +323,7 @@ def main():
     t.check("threads are cancelled", same, program("deaths"), "cancel")
     t.check("errno is kept", same, program("errno"))
     t.check("the malloc family keeps its contracts", same, program("family"))
+    t.check("a resolver allocates while the agent looks for functions", resolver_allocates)
     t.check("forks, vforks, execs and spawns", same, program("forks"))
     t.check("signals at 1 kHz on an alternate stack", same, program("signal_storm"))
     t.check("200 threads with small stacks, 2,000 in sequence", same, program("many_threads"))

@@ -36,9 +36,31 @@ void free_aligned_sized(void *pointer, size_t alignment, size_t hint);
 /* Operators that are being tried out: meanwhile each call is seen. */
 static _Atomic int being_tried;
 
+struct what_ways_depend_on {
+    enum tp_malloc_mode mode;
+    bool is_told, is_any;
+};
+
+static struct what_ways_depend_on look(void)
+{
+    return (struct what_ways_depend_on){
+        .mode = __atomic_load_n(&tp_malloc_mode, __ATOMIC_SEQ_CST),
+        .is_told = __atomic_load_n(&tp_malloc_is_told, __ATOMIC_SEQ_CST),
+        .is_any = atomic_load(&being_tried) > 0,
+    };
+}
+
+/* Threads may do so at the same time: whoever is the last one has seen the newest. */
 static void choose_ways(void)
 {
-    tp_ways_choose(tp_malloc_mode, atomic_load(&being_tried) > 0);
+    struct what_ways_depend_on now = look(), then;
+
+    do {
+        then = now;
+        tp_ways_choose(then.mode, then.is_told, then.is_any);
+        atomic_thread_fence(memory_order_seq_cst);
+        now = look();
+    } while (now.mode != then.mode || now.is_told != then.is_told || now.is_any != then.is_any);
 }
 
 /* Blocks that must still agree before all are believed; 0: none, -1: one did not. */
@@ -55,7 +77,7 @@ static void try_told(const void *pointer, size_t bytes)
         atomic_store(&trials, -1);
     else if (!atomic_compare_exchange_strong(&trials, &left, left - 1) || left != 1)
         return;
-    tp_malloc_is_told = told == bytes;
+    __atomic_store_n(&tp_malloc_is_told, told == bytes, __ATOMIC_SEQ_CST);
     choose_ways();
 }
 
@@ -74,14 +96,20 @@ static void *no_memory(void)
     return NULL;
 }
 
-/* A block of the arena grows by moving to a real one. */
-static void *leave_arena(void *pointer, size_t old_size, size_t size)
+static void *move_out(size_t size, const void *frame)
 {
-    if (tp_unlikely(!tp_malloc_ready()))
-        return tp_arena_allocate(16, size);
     uint64_t before = tp_malloc_allocations();
     void *moved = tp_real.malloc(size);
-    tp_malloc_allocated(moved, size, before, HERE, 0);
+
+    tp_malloc_allocated(moved, size, before, frame, 0);
+    return moved;
+}
+
+/* A block of the arena grows by moving to a real one, as soon as there are such. */
+static void *leave_arena(void *pointer, size_t old_size, size_t size, const void *frame)
+{
+    void *moved = tp_malloc_ready() ? move_out(size, frame) : tp_arena_allocate(16, size);
+
     if (moved)
         memcpy(moved, pointer, old_size < size ? old_size : size);
     return moved;
@@ -133,7 +161,7 @@ EXPORT void *realloc(void *pointer, size_t size)
     size_t old_size;
 
     if (tp_arena_owns(pointer, &old_size))
-        return leave_arena(pointer, old_size, size);
+        return leave_arena(pointer, old_size, size, HERE);
     if (tp_unlikely(!tp_malloc_ready()))
         return pointer ? NULL : tp_arena_allocate(16, size);
     struct resize r = before_resize(pointer);
@@ -149,7 +177,7 @@ EXPORT void *reallocarray(void *pointer, size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes))
         return no_memory();
     if (tp_arena_owns(pointer, &old_size))
-        return leave_arena(pointer, old_size, bytes);
+        return leave_arena(pointer, old_size, bytes, HERE);
     if (tp_unlikely(!tp_malloc_ready() || !tp_real.reallocarray))
         return no_memory();
     struct resize r = before_resize(pointer);
@@ -344,7 +372,7 @@ static void look_for_operators(const char **ret_why)
 
 static void set_mode(enum tp_malloc_mode wanted)
 {
-    tp_malloc_mode = wanted;
+    __atomic_store_n(&tp_malloc_mode, wanted, __ATOMIC_SEQ_CST);
     choose_ways();
 }
 
@@ -369,10 +397,11 @@ static int malloc_start(const struct tp_config *config, const char **ret_why)
     if (copy && used_free)
         ((void (*)(void *))used_free)(copy);
     if (seen || !copy) {
-        trials = tp_usable_start() ? TP_USABLE_TRIALS : 0;
         look_for_operators(ret_why);
         tp_watched_always(tp_arena, sizeof(tp_arena));
         set_mode(tp_profile_start(config, ret_why));
+        /* not before: the ways of counting leave threads without draws */
+        atomic_store(&trials, tp_usable_start() ? TP_USABLE_TRIALS : 0);
         return 0;
     }
     tp_text_init(&text, owner_text, sizeof(owner_text));

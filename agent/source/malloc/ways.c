@@ -234,7 +234,7 @@ static void set(struct tp_ways to, struct tp_ways due)
     set_ways(&tp_ways.due, due);
 }
 
-void tp_ways_choose(enum tp_malloc_mode mode, bool is_any)
+void tp_ways_choose(enum tp_malloc_mode mode, bool is_told, bool is_any)
 {
     static const struct tp_ways counted = {count_malloc, count_free, count_calloc},
                                 sampled = {any_malloc_due, count_sample_free, any_calloc_due},
@@ -253,7 +253,7 @@ void tp_ways_choose(enum tp_malloc_mode mode, bool is_any)
         set(off, off);
     else if (mode == TP_MALLOC_SAMPLE)
         set(next, alone);
-    else if (!tp_malloc_is_told)
+    else if (!is_told)
         set(any, any_due);
     else if (mode == TP_MALLOC_COUNT)
         set(counted, counted);

@@ -28,9 +28,13 @@ extern struct tp_ways_here {
     struct tp_ways next; /* the next functions of these names; NULL before they are known */
 } tp_ways __attribute__((visibility("hidden")));
 
-/** tp_ways_choose - the ways of @mode, by what is known of the blocks; of any, where @mode may
- * change or calls must be seen to be counted. Context: any. */
-void tp_ways_choose(enum tp_malloc_mode mode, bool is_any);
+/**
+ * tp_ways_choose - take the ways of a mode
+ * @is_told: blocks say what they hold
+ * @is_any:  rather those of any mode: the mode may change, or calls must be seen to be counted
+ * Context: any.
+ */
+void tp_ways_choose(enum tp_malloc_mode mode, bool is_told, bool is_any);
 
 /** tp_malloc_ready - whether the next functions are known. Context: hook. */
 bool tp_malloc_ready(void);

@@ -620,6 +620,27 @@ static void filtered_line(struct head *head)
     end(head);
 }
 
+/* Processes that did not count their allocations beside others that did. */
+static void uncounted_line(struct head *head)
+{
+    const struct tptrace_run *run = head->run;
+    uint64_t uncounted = 0, counted = 0;
+
+    for (size_t i = 0; i < run->count; i++) {
+        const struct tptrace_member *member = &run->members[i];
+        if (tptrace_counts_memory(member))
+            counted++;
+        else
+            uncounted += member->was_read && member->process.totals.stream.ranges;
+    }
+    if (!uncounted || !counted || !begin(head))
+        return;
+    tp_buffer_count(head->out, uncounted,
+                    "process{|es} with ranges counted no allocations: 0 bytes of {it|them} in CPU "
+                    "Mem");
+    end(head);
+}
+
 static void windows_line(struct head *head, const struct tptrace_member *member)
 {
     if (!member->process.meta.capture_plan || !begin_member(head, member))
@@ -650,6 +671,7 @@ void tptrace_head_lines(const struct tptrace_run *run, const struct tp_strings *
         source_lines(&head, i);
     }
     missing_ranks_line(&head);
+    uncounted_line(&head);
     filtered_line(&head);
     if (head.left_out)
         tp_buffer_format(out, "%s%zu more such lines; tpreport info has them all\n", prefix,

@@ -534,12 +534,17 @@ bool tptrace_run_uses_cuda(const struct tptrace_run *run)
     return false;
 }
 
+bool tptrace_counts_memory(const struct tptrace_member *member)
+{
+    const char *memory = member->was_read ? member->process.meta.memory : NULL;
+
+    return memory && *memory;
+}
+
 bool tptrace_run_counts_memory(const struct tptrace_run *run)
 {
-    for (size_t i = 0; i < run->count; i++) {
-        const char *memory = run->members[i].was_read ? run->members[i].process.meta.memory : NULL;
-        if ((memory && *memory) || uses_device_memory(&run->members[i]))
+    for (size_t i = 0; i < run->count; i++)
+        if (tptrace_counts_memory(&run->members[i]) || uses_device_memory(&run->members[i]))
             return true;
-    }
     return false;
 }

@@ -110,7 +110,11 @@ bool tptrace_run_was_cut(const struct tptrace_run *run);
 /** tptrace_run_uses_cuda - is there work of a device, or memory on one? Known after reading. */
 bool tptrace_run_uses_cuda(const struct tptrace_run *run);
 
-/** tptrace_run_counts_memory - did any member count its allocations? */
+/** tptrace_counts_memory - did it count its allocations? */
+bool tptrace_counts_memory(const struct tptrace_member *member);
+
+/** tptrace_run_counts_memory - did any member count its allocations, or does it tell of device
+ * memory? */
 bool tptrace_run_counts_memory(const struct tptrace_run *run);
 
 #endif
