@@ -101,6 +101,26 @@ def family_counts_once(recorded):
         tap.equal(report["resizes"], 2, "resizes of a block that there was")
 
 
+def refused_ones_count_nothing():
+    for recorded in ("off", "count", "sample:64k", "count+sample:64k"):
+        refused_ones_are_refused(recorded)
+    of_all_and_of_every_byte_sampled(refused_ones_are_refused)()
+
+
+def refused_ones_are_refused(recorded):
+    with tap.folder() as out:
+        said = record(out, [os.path.join(WORKLOADS, "refused")], TPAGENT_ALLOC=recorded)
+        tap.equal(said, "", "what was not refused")
+        report = memory(out)
+        if recorded not in ("off", "sample:64k", "sample:1"):
+            tap.equal(counter(report, "work", "allocations"), 101, f"counted, {recorded}")
+            tap.equal(counter(report, "work", "net_bytes"), 104, f"net, {recorded}")
+        if recorded in ("all", "count+sample:1", "sample:1"):
+            work = row(report, "work")
+            found = [work[what] for what in ("allocations", "frees", "live_bytes")]
+            tap.equal(found, [101, 100, 104], f"recorded, {recorded}")
+
+
 @of_all_and_of_every_byte_sampled
 def stacks_have_names(recorded):
     with tap.folder() as out:
@@ -856,6 +876,7 @@ def other_formats():
 
 CHECK = tap.Tap()
 CHECK.check("each of the family is counted and recorded once", family_counts_once)
+CHECK.check("what is refused counts nothing", refused_ones_count_nothing)
 CHECK.check("stacks are the functions that allocated; leaks are suspected", stacks_have_names)
 CHECK.check("functions without frame pointers are seen", no_frame_pointers_are_needed)
 CHECK.check("stacks are right whatever came before", any_order_of_functions)

@@ -67,8 +67,9 @@ enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char 
         config->alloc.bytes < TP_SAMPLER_PERIOD_MAX ? config->alloc.bytes : TP_SAMPLER_PERIOD_MAX;
     if (tp_watched_init(&tp_watched, period >= USUAL_PERIOD ? WATCHED_USUAL : WATCHED_MANY,
                         period) < 0) {
-        *ret_why = "no memory to watch sampled blocks: allocations are only counted";
-        return TP_MALLOC_COUNT;
+        *ret_why = is_counted ? "no memory to watch sampled blocks: allocations are only counted"
+                              : "no memory to watch sampled blocks: there are none";
+        return is_counted ? TP_MALLOC_COUNT : TP_MALLOC_OFF;
     }
     profile.period = period;
     return is_counted ? TP_MALLOC_COUNT_SAMPLE : TP_MALLOC_SAMPLE;

@@ -26,7 +26,7 @@ extern unsigned tp_profile_depth; /* of call stacks; 0 none. Set at start. */
 
 /**
  * tp_profile_start - what TPAGENT_ALLOC and TPAGENT_STACKS say. Context: start.
- * Return: the mode; TP_MALLOC_COUNT with *ret_why where there is no memory for more.
+ * Return: the mode; with *ret_why one without samples where there is no memory for them.
  */
 enum tp_malloc_mode tp_profile_start(const struct tp_config *config, const char **ret_why);
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "host.h"
@@ -115,6 +116,32 @@ START_TEST(allocations_are_sampled_by_what_is_asked_for)
         ck_assert_msg(fabs(found / n - p) < 5 * sqrt(p * (1 - p) / n), "%zu bytes: %.5f, not %.5f",
                       sizes[s], found / n, p);
     }
+}
+END_TEST
+
+/* What is not counted otherwise is not counted then either. */
+START_TEST(without_memory_for_watching_none_are_taken)
+{
+    static const struct {
+        enum tp_config_alloc choice;
+        enum tp_malloc_mode mode;
+        const char *why;
+    } cases[] = {
+        {TP_ALLOC_SAMPLE, TP_MALLOC_OFF, "no memory to watch sampled blocks: there are none"},
+        {TP_ALLOC_COUNT_SAMPLE, TP_MALLOC_COUNT,
+         "no memory to watch sampled blocks: allocations are only counted"},
+    };
+    struct tp_config config = {.alloc = {.choice = cases[_i].choice, .bytes = 1}};
+    struct rlimit before, none;
+    const char *why = "";
+
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
+    none = (struct rlimit){.rlim_cur = 1, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+    enum tp_malloc_mode mode = tp_profile_start(&config, &why);
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
+    ck_assert_int_eq(mode, cases[_i].mode);
+    ck_assert_str_eq(why, cases[_i].why);
 }
 END_TEST
 
@@ -276,6 +303,7 @@ int main(void)
     tcase_add_test(tests, gaps_are_exponential);
     tcase_add_test(tests, estimates_have_no_bias);
     tcase_add_test(tests, allocations_are_sampled_by_what_is_asked_for);
+    tcase_add_loop_test(tests, without_memory_for_watching_none_are_taken, 0, 2);
     tcase_add_test(tests, seeds_give_states);
     tcase_add_test(tests, what_is_put_can_be_taken_once);
     tcase_add_test(tests, full_set_refuses_and_forgets_nothing);
