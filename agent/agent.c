@@ -81,6 +81,8 @@ static int arm(struct tp_live *live)
         if (error)
             tp_recording_unmap_names(live);
     }
+    if (!error)
+        tp_sources_look();
     return error;
 }
 
@@ -389,12 +391,25 @@ static struct tp_live *make_live(void)
     return live;
 }
 
+/* The process that the user started is the same one behind an exec: env, taskset and scripts that
+ * end in one only make way for the program that is meant. */
+static bool is_root_again(void)
+{
+    const char *slash = strrchr(tp_agent.run_dir, '/');
+    char name[64];
+    struct tp_text text;
+
+    tp_text_init(&text, name, sizeof(name));
+    tp_text_format(&text, "tpagent-%u-", tp_agent.own_pid);
+    return tp_agent.config.inherited && slash && !strncmp(slash + 1, name, text.used);
+}
+
 /* From TP_ARMING on: what the first record would have to do is done now, or left to it. */
 static void start_instance(struct tp_live *live, char **environment)
 {
     uint32_t arming = TP_ARMING;
-    int error =
-        tp_agent.root || program_matches(tp_agent.config.programs) ? open_instance(live) : 0;
+    bool is_wanted = tp_agent.root || is_root_again() || program_matches(tp_agent.config.programs);
+    int error = is_wanted ? open_instance(live) : 0;
 
     if (error) {
         if (tp_recording_may_complain())

@@ -447,6 +447,7 @@ void tp_drain_here(struct tp_live *live)
         return;
     drain_pass(live, false, false);
     once_a_second(live, tp_os_monotonic_ns());
+    tp_sources_look();
     tell_early(live);
     write_meta(live);
     tp_segments_close(live, &live->drain->segments, false, &live->drain->meta);

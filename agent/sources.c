@@ -136,6 +136,13 @@ void tp_sources_tick(void)
             table[i].source->tick();
 }
 
+void tp_sources_look(void)
+{
+    for (int i = 0; i < TP_SOURCE_END; i++)
+        if (tp_source_wanted(i) && table[i].source->look)
+            table[i].source->look();
+}
+
 void tp_sources_fork_child(void)
 {
     for (int i = 0; i < TP_SOURCE_END; i++)

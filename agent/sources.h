@@ -21,6 +21,9 @@ struct tp_source {
     int (*start)(const struct tp_config *config, const char **ret_why);
     /* On the drain thread about once a second. No libc lock: no malloc, stdio, dl*. */
     void (*tick)(void);
+    /* Where there is no drain thread yet, which may never be: when the recording is armed and when
+     * a thread writes its ring out itself. Inside of a hook, malloc's, too. */
+    void (*look)(void);
     /* In a child of fork, before it runs on: only stores. What was learnt of the program stands. */
     void (*fork_child)(void);
     /* On the thread that ends the process, before the last drain. */
@@ -36,6 +39,7 @@ uint32_t tp_sources_mask(const char *text);
 
 void tp_sources_start(const struct tp_config *config);
 void tp_sources_tick(void);
+void tp_sources_look(void);
 void tp_sources_fork_child(void);
 void tp_sources_stop(void);
 bool tp_source_wanted(enum tp_source_id id);

@@ -2,6 +2,7 @@
 """Single allocations: all of them or samples, their stacks, the profile that is made of them."""
 
 import collections
+import csv
 import ctypes
 import gzip
 import json
@@ -579,6 +580,43 @@ def every_byte_sampled_is_all():
             agrees_with_counters(report, alloc, "work", allocated_bytes=exact, net_bytes=net)
 
 
+def names_outlive_a_kill():
+    """Of a program without threads, which has ended before the agent's thread came."""
+    with tap.folder() as out:
+        environment = tap.recorded_environment(out, TPAGENT_ALLOC="all")
+        done = tap.run([ALLOCS, "killed", "500"], environment)
+        tap.equal(done.returncode, -9, "status")
+        leaked = by_stack(memory(out), "take", "take_for_leak", "leak", "main")
+        tap.equal(leaked["live_blocks"], 500, "blocks that were live")
+
+
+def the_program_behind_a_wrapper_is_recorded():
+    """env makes way for it: the same process."""
+    with tap.folder() as out:
+        record(out, ["env", "X=1", ALLOCS, "quiet", "300"], TPAGENT_ALLOC="all")
+        report = memory(out)
+        tap.equal(report["processes"], 2, "recordings")
+        assert by_stack(report, "take", "take_for_leak", "leak")["allocations"] >= 300, report
+
+
+def counters_without_events_are_told():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "quiet", "100"])
+        tap.equal(memory(out)["recorded"], "counters", "recorded")
+        done = subprocess.run([tap.TPREPORT, "memory", out], stdout=subprocess.PIPE, check=True)
+        assert done.stdout.startswith(b"recorded    counters, but no range"), done.stdout
+
+
+def csv_has_a_name_for_each_field():
+    with tap.folder() as out:
+        record(out, [ALLOCS, "leak", "50"], TPAGENT_ALLOC="sample:1k")
+        command = [tap.TPREPORT, "memory", "--format", "csv", out]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        rows = list(csv.reader(done.stdout.decode().splitlines()))
+        tap.equal({len(r) for r in rows}, {len(rows[0])}, "fields")
+        assert {"allocations_low95", "kept"} < set(rows[0]), rows[0]
+
+
 def nothing_of_allocations_says_so():
     with tap.folder() as out:
         record(out, [ALLOCS, "leak", "100"], TPAGENT_ALLOC="off")
@@ -908,6 +946,10 @@ CHECK.check("rows of few samples", rows_of_few_samples_know_how_little_they_know
 CHECK.check("sampling every byte is recording all", every_byte_sampled_is_all)
 CHECK.check("a recording of counters says what it lacks", counters_alone_say_so)
 CHECK.check("a recording without any says so", nothing_of_allocations_says_so)
+CHECK.check("counters that no event tells", counters_without_events_are_told)
+CHECK.check("a killed program's functions have names", names_outlive_a_kill)
+CHECK.check("a program behind env is recorded", the_program_behind_a_wrapper_is_recorded)
+CHECK.check("CSV has a name for each field", csv_has_a_name_for_each_field)
 CHECK.check("averages beside samples alone", averages_of_samples_alone_have_no_memory)
 CHECK.check("averages beside processes without", averages_beside_processes_that_do_not_count)
 CHECK.check("a selection that leaves nothing says so", selections_that_leave_nothing_say_so)

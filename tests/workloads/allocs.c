@@ -4,6 +4,8 @@
  *
  *     allocs family          each way to allocate, resize and free, once; says what it did
  *     allocs leak N          N blocks of 1,000 bytes that stay, N that go
+ *     allocs quiet N         the same in no range
+ *     allocs killed N        the same, and then SIGKILL
  *     allocs threads N       two threads: one allocates N blocks, the other frees them
  *     allocs stacks N        from N different stacks, then thrice from one in a range of its own
  *     allocs before N        N blocks before the range "late", freed in it; 2 N in it
@@ -21,6 +23,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -356,6 +359,10 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return 2;
+    if (!strcmp(argv[1], "quiet") || !strcmp(argv[1], "killed")) {
+        leak(count);
+        return *argv[1] == 'k' ? kill(getpid(), SIGKILL) : 0;
+    }
     tpagent_begin("work");
     if (!strcmp(argv[1], "family"))
         family();

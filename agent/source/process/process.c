@@ -168,9 +168,8 @@ static void scan(struct tp_live *live, char *memory)
     tp_recording_meta(live, text.data, text.used);
 }
 
-static void look(bool now)
+static void look_alone(struct tp_live *live, bool now)
 {
-    struct tp_live *live = tp_agent.live;
     uint64_t time_ns = tp_os_monotonic_ns();
 
     if (modules.pid != live->pid) {
@@ -188,6 +187,26 @@ static void look(bool now)
     tp_os_unmap(memory, CHUNK + LINES + ELF_HEAD);
 }
 
+static void look(bool now)
+{
+    static _Atomic uint32_t looker; /* process of which a thread looks: not its forked child */
+    struct tp_live *live = tp_agent.live;
+    uint32_t other = atomic_load(&looker);
+
+    if (other == live->pid || !atomic_compare_exchange_strong(&looker, &other, live->pid))
+        return;
+    look_alone(live, now);
+    atomic_store(&looker, 0);
+}
+
+/* Addresses of call stacks need the modules, also where the process is killed before it has the
+ * drain thread. */
+static void process_look(void)
+{
+    if (tp_agent.config.alloc.choice >= TP_ALLOC_SAMPLE)
+        look(false);
+}
+
 /* Once more when the drain has been asked to end: stacks may lead through the newest modules. */
 static void process_tick(void)
 {
@@ -201,4 +220,5 @@ static void process_stop(void)
         look(true);
 }
 
-const struct tp_source tp_source_process = {.tick = process_tick, .stop = process_stop};
+const struct tp_source tp_source_process = {
+    .tick = process_tick, .look = process_look, .stop = process_stop};

@@ -190,6 +190,7 @@ static void cover_process(struct tp_alloc_coverage *coverage, const struct tptra
     const struct tptrace_meta *meta = &process->meta;
 
     coverage->start_unknown |= !meta->has_counts;
+    coverage->is_counted |= meta->memory && *meta->memory;
     coverage->follows_none |= meta->follows_none;
     if (!meta->alloc || !strcmp(meta->alloc, "off") || !strcmp(meta->alloc, "count"))
         return;

@@ -28,6 +28,7 @@ struct tp_alloc_coverage {
     bool start_unknown;              /* of some process: its recording does not say */
     bool has_windows;                /* recorded was what happened in capture windows */
     bool is_selected;      /* by time or step: counters are of whole threads all the same */
+    bool is_counted;       /* threads have counters, whether they have records or not */
     bool is_wanted;        /* single allocations were asked for */
     bool follows_none;     /* children of some process are not recorded */
     uint64_t without_ring; /* records of threads that got no ring */

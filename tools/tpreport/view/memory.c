@@ -136,7 +136,7 @@ static void put_head(struct tp_buffer *out, const struct tp_report *report,
                      "\"recorded\": \"%s\", "
                      "\"records\": %llu, \"untimed\": %llu, \"period_bytes\": %llu, "
                      "\"processes\": %u,\n",
-                     !p->records         ? p->threads.count ? "counters" : "nothing"
+                     !p->records         ? p->coverage.is_counted ? "counters" : "nothing"
                      : p->largest_period ? "samples"
                                          : "all",
                      (unsigned long long)p->records, (unsigned long long)p->untimed,
@@ -204,11 +204,13 @@ static void put_csv_row(struct tp_csv_line *line, const struct tp_report *report
                         enum tp_alloc_group group, const struct tp_alloc_row *row)
 {
     const struct tp_alloc_sums *s = &row->sums;
-    struct tp_alloc_interval bytes = tp_alloc_bytes_interval(s);
+    struct tp_alloc_interval count = tp_alloc_count_interval(s), bytes = tp_alloc_bytes_interval(s);
     struct tp_buffer name = {0};
-    const double values[] = {s->allocations,   s->allocated_bytes, s->frees,      s->freed_bytes,
-                             s->live_blocks,   s->live_bytes,      s->peak_bytes, s->temporary,
-                             floor(bytes.low), ceil(bytes.high)};
+    const double values[] = {
+        s->allocations,   s->allocated_bytes, s->frees,         s->freed_bytes,
+        s->live_blocks,   s->live_bytes,      s->peak_bytes,    s->temporary,
+        floor(count.low), ceil(count.high),   floor(bytes.low), ceil(bytes.high),
+    };
 
     if (group == TP_ALLOC_BY_STACK) {
         put_stack_text(&name, report, row->key);
@@ -230,10 +232,23 @@ int tp_memory_write_csv(const struct tp_report *report, const struct tp_view_opt
                         struct tp_output *output, struct tp_diag *diag)
 {
     static const char *const columns[] = {
-        "group",      "name",        "allocations",           "allocated_bytes",
-        "frees",      "freed_bytes", "live_blocks",           "live_bytes",
-        "peak_bytes", "temporary",   "allocated_bytes_low95", "allocated_bytes_high95",
-        "suspect"};
+        "group",
+        "name",
+        "allocations",
+        "allocated_bytes",
+        "frees",
+        "freed_bytes",
+        "live_blocks",
+        "live_bytes",
+        "peak_bytes",
+        "temporary",
+        "allocations_low95",
+        "allocations_high95",
+        "allocated_bytes_low95",
+        "allocated_bytes_high95",
+        "suspect",
+        "kept",
+    };
     int64_t limit = tp_view_row_limit(options, -1);
     struct tp_csv_line line = {.output = output, .end = "\r\n"};
 

@@ -19,13 +19,16 @@ static void put_label(struct tp_buffer *out, const char *label)
 
 static void put_nothing_recorded(struct tp_buffer *out, const struct tp_alloc_profile *p)
 {
-    bool is_counted = p->threads.count != 0;
+    bool is_counted = p->coverage.is_counted;
 
     if (p->coverage.is_wanted)
         tp_buffer_format(out, "no single allocation, though TPAGENT_ALLOC asked for them%s\n",
                          is_counted ? "; counters of ranges and threads" : "");
     else if (!is_counted)
         tp_buffer_string(out, "no allocations, neither counted nor single ones (TPAGENT_ALLOC)\n");
+    else if (!p->threads.count)
+        tp_buffer_string(out, "counters, but no range and no other event that would tell them; no "
+                              "single allocations (TPAGENT_ALLOC=sample:BYTES or all has them)\n");
     else
         tp_buffer_string(out,
                          "counters of ranges and threads; no single allocations, so no stacks, "
