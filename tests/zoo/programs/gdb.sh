@@ -21,4 +21,4 @@ gdb -q -nx -batch -iex 'set debuginfod enabled off' -ex 'break fib if n == 1' -e
     grep -vE 'Thread|libthread|thread_db|LWP' | sed -E 's/0x[0-9a-f]+/ADDRESS/g; s/process [0-9]+/process PID/; /^.New process/d'
 env -u LD_PRELOAD gdb -q -nx -batch -iex 'set debuginfod enabled off' -iex 'set startup-with-shell off' \
     -iex "set environment LD_PRELOAD $LD_PRELOAD" -ex 'catch signal' -ex run ./a 2>&1 |
-    grep -E 'v=|Inferior|signal' | sed -E 's/process [0-9]+/process PID/'
+    grep -E 'v=|Inferior|signal' | sed -E 's/process [0-9]+/process PID/; s/^.v=/v=/' # a line of gdb's may have begun
