@@ -19,6 +19,7 @@
 #include "drain.h"
 #include "log.h"
 #include "plain.h"
+#include "python_frames.h"
 #include "real.h"
 #include "record.h"
 #include "recording.h"
@@ -260,6 +261,19 @@ EXPORT int thrd_create(thrd_t *ret_thread, thrd_start_t start, void *argument)
     return result;
 }
 
+/* An interpreter may, while the stacks of other threads' allocations are asked for. */
+EXPORT int dlclose(void *handle)
+{
+    if (tp_unlikely(!tp_real.dlclose))
+        tp_real_find();
+    if (!tp_real.dlclose)
+        return -1;
+    tp_python_frames_unload();
+    int result = tp_real.dlclose(handle);
+    tp_python_frames_unloaded();
+    return result;
+}
+
 /* The drain thread has said that it is done: it is still to leave the kernel. */
 static void wait_until_gone(struct tp_live *live, uint64_t deadline_ns)
 {
@@ -399,9 +413,11 @@ static bool is_root_again(void)
     char name[64];
     struct tp_text text;
 
+    if (tp_agent.root || !slash)
+        return false;
     tp_text_init(&text, name, sizeof(name));
     tp_text_format(&text, "tpagent-%u-", tp_agent.own_pid);
-    return tp_agent.config.inherited && slash && !strncmp(slash + 1, name, text.used);
+    return !strncmp(slash + 1, name, text.used);
 }
 
 /* From TP_ARMING on: what the first record would have to do is done now, or left to it. */

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "python_frames.h"
 #include "real.h"
 #include "source/malloc/counted.h"
 #include "source/malloc/hooks.h"
@@ -291,21 +290,6 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t hint)
         tp_real.free_aligned_sized(pointer, alignment, hint);
     else
         tp_real.free(pointer);
-}
-
-/* --- libraries that go */
-
-/* An interpreter may, while the stacks of other threads' allocations are asked for. */
-EXPORT int dlclose(void *handle)
-{
-    if (tp_unlikely(!tp_real.dlclose))
-        tp_real_find();
-    if (!tp_real.dlclose)
-        return -1;
-    tp_python_frames_unload();
-    int result = tp_real.dlclose(handle);
-    tp_python_frames_unloaded();
-    return result;
 }
 
 /* --- for libtpagent_new.so */

@@ -8,7 +8,7 @@
 #define SATURATED 255u
 #define GRANULE_SHIFT_MIN 6u
 
-_Atomic uint8_t tp_watched_pages[TP_WATCHED_PAGES];
+_Atomic uint8_t tp_watched_filter[TP_WATCHED_FILTER];
 
 static unsigned log2_of(uint64_t x)
 {
@@ -107,8 +107,8 @@ void tp_watched_always(const void *from, size_t bytes)
     uintptr_t first = (uintptr_t)from >> TP_WATCHED_SHIFT,
               last = ((uintptr_t)from + bytes - 1) >> TP_WATCHED_SHIFT;
 
-    for (uintptr_t page = first; page <= last; page++)
-        atomic_store(&tp_watched_pages[page % TP_WATCHED_PAGES], SATURATED);
+    for (uintptr_t place = first; place <= last; place++)
+        atomic_store(&tp_watched_filter[place % TP_WATCHED_FILTER], SATURATED);
 }
 
 bool tp_watched_put(struct tp_watched *watched, const void *address)
@@ -120,7 +120,7 @@ bool tp_watched_put(struct tp_watched *watched, const void *address)
             return false;
         count(&watched->spilled[bucket], 1);
     }
-    count(&tp_watched_pages[tp_watched_page(address)], 1);
+    count(&tp_watched_filter[tp_watched_place(address)], 1);
     return true;
 }
 
@@ -134,6 +134,6 @@ bool tp_watched_take(struct tp_watched *watched, const void *address)
             return false;
         count(&watched->spilled[bucket], -1);
     }
-    count(&tp_watched_pages[tp_watched_page(address)], -1);
+    count(&tp_watched_filter[tp_watched_place(address)], -1);
     return true;
 }

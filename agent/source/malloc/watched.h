@@ -4,7 +4,7 @@
 
 /*
  * Addresses of the sampled blocks that are not freed yet: which of all frees are to be recorded. A
- * filter answers for nearly all others with one load: a counter of one byte for a page's blocks.
+ * filter answers for nearly all others with one load: a counter of one byte for what lies in a KiB.
  * Behind it stands a table of buckets, two for each address: one that it shares with its
  * neighbours, and, where that is full, one at random. So a small heap, or the part of a large one
  * that is in use, needs few lines of either, which stay in the caches. Bounded: an address that
@@ -19,10 +19,10 @@
 
 #define TP_WATCHED_BUCKET 8u /* addresses, a cache line */
 
-/* The filter: of each page, and of all others 4 GiB away. */
+/* The filter: a counter of each KiB, and of all others that lie a multiple of 4 GiB away. */
 #define TP_WATCHED_SHIFT 10
-#define TP_WATCHED_PAGES (1u << (32 - TP_WATCHED_SHIFT))
-extern _Atomic uint8_t tp_watched_pages[TP_WATCHED_PAGES] __attribute__((visibility("hidden")));
+#define TP_WATCHED_FILTER (1u << (32 - TP_WATCHED_SHIFT))
+extern _Atomic uint8_t tp_watched_filter[TP_WATCHED_FILTER] __attribute__((visibility("hidden")));
 
 struct tp_watched {
     _Atomic uint8_t *spilled; /* by bucket: addresses that have found no place in it */
@@ -44,10 +44,10 @@ bool tp_watched_put(struct tp_watched *watched, const void *address);
 /** tp_watched_take - from now on it is not. Return: was it watched? Context: hook. */
 bool tp_watched_take(struct tp_watched *watched, const void *address);
 
-/** tp_watched_always - tp_watched_maybe says so of these pages from now on. Context: start. */
+/** tp_watched_always - tp_watched_maybe says so of these bytes from now on. Context: start. */
 void tp_watched_always(const void *from, size_t bytes);
 
-static inline uint32_t tp_watched_page(const void *address)
+static inline uint32_t tp_watched_place(const void *address)
 {
     return (uint32_t)(uintptr_t)address >> TP_WATCHED_SHIFT;
 }
@@ -56,7 +56,7 @@ static inline uint32_t tp_watched_page(const void *address)
 static inline bool tp_watched_maybe(const void *address)
 {
     /* not by an atomic load, which gcc does not join with the comparison */
-    return ((const uint8_t *)tp_watched_pages)[tp_watched_page(address)] != 0;
+    return ((const uint8_t *)tp_watched_filter)[tp_watched_place(address)] != 0;
 }
 
 #endif
