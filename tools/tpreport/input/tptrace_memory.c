@@ -125,11 +125,9 @@ static int take_alloc(void *context, const struct tptrace_source *source, const 
     return tp_alloc_profile_allocated(r->profile, &event, number);
 }
 
-static bool is_counted(const struct tptrace_source *source)
+static bool is_counted(const struct tptrace_process *process)
 {
-    const char *memory = source->process->meta.memory;
-
-    return memory && *memory;
+    return process->meta.memory && *process->meta.memory;
 }
 
 static int take_range(void *context, const struct tptrace_source *source,
@@ -146,7 +144,7 @@ static int take_range(void *context, const struct tptrace_source *source,
     };
 
     meet(r, source);
-    return is_counted(source) ? tp_alloc_count(&r->profile->ranges, &counters) : 0;
+    return is_counted(source->process) ? tp_alloc_count(&r->profile->ranges, &counters) : 0;
 }
 
 /* Whether each of its allocations was to be recorded. */
@@ -170,7 +168,7 @@ static int end_track(void *context, const struct tptrace_source *source,
     struct thread *thread;
 
     meet(r, source);
-    if (!is_counted(source))
+    if (!is_counted(source->process))
         return 0;
     int error = thread_of(r, source, &thread);
     if (error)
@@ -190,7 +188,7 @@ static void cover_process(struct tp_alloc_coverage *coverage, const struct tptra
     const struct tptrace_meta *meta = &process->meta;
 
     coverage->start_unknown |= !meta->has_counts;
-    coverage->is_counted |= meta->memory && *meta->memory;
+    coverage->is_counted |= is_counted(process);
     coverage->follows_none |= meta->follows_none;
     if (!meta->alloc || !strcmp(meta->alloc, "off") || !strcmp(meta->alloc, "count"))
         return;

@@ -90,15 +90,14 @@ static void add_curve(struct tp_alloc_curve *into, struct tp_alloc_curve *from)
 
 static uint64_t hash_site(uint64_t seed, const struct tp_alloc_event *e)
 {
-    uint64_t parts[3] = {(uint64_t)e->range << 32 | e->thread, e->stack, e->period};
+    uint64_t parts[2] = {(uint64_t)e->range << 32 | e->thread, e->stack};
 
     return tp_hash_bytes(seed, parts, sizeof(parts));
 }
 
 static uint64_t hash_of(uint64_t seed, const struct tp_alloc_site *s)
 {
-    const struct tp_alloc_event e = {
-        .range = s->range, .stack = s->stack, .thread = s->thread, .period = s->period};
+    const struct tp_alloc_event e = {.range = s->range, .stack = s->stack, .thread = s->thread};
 
     return hash_site(seed, &e);
 }
@@ -133,11 +132,8 @@ static int add_site(struct tp_alloc_profile *p, const struct tp_alloc_event *e)
         p->sites = sites;
         p->capacity = capacity;
     }
-    p->sites[p->count++] = (struct tp_alloc_site){.range = e->range,
-                                                  .stack = e->stack,
-                                                  .thread = e->thread,
-                                                  .period = e->period,
-                                                  .first = p->process_records - 1};
+    p->sites[p->count++] = (struct tp_alloc_site){
+        .range = e->range, .stack = e->stack, .thread = e->thread, .first = p->process_records - 1};
     return 0;
 }
 
@@ -148,8 +144,7 @@ static int find_site(struct tp_alloc_profile *p, const struct tp_alloc_event *e,
     size_t at = hash_site(p->seed, e) & (p->slot_count - 1);
     for (; p->slots[at]; at = (at + 1) & (p->slot_count - 1)) {
         const struct tp_alloc_site *s = &p->sites[p->slots[at] - 1];
-        if (s->range == e->range && s->stack == e->stack && s->thread == e->thread &&
-            s->period == e->period) {
+        if (s->range == e->range && s->stack == e->stack && s->thread == e->thread) {
             *ret = p->slots[at] - 1;
             return 0;
         }

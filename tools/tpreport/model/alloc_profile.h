@@ -46,7 +46,6 @@ struct tp_alloc_site {
     uint32_t range;  /* string id of the innermost range; TP_STRING_NONE: in none */
     uint32_t stack;  /* the caller's, until it is resolved to a stack of the profile's frames */
     uint32_t thread; /* string id */
-    uint64_t period; /* mean bytes between samples; 0: all are recorded */
     int64_t first;   /* number of its first allocation in the process */
     struct tp_alloc_sums sums;
     double live_bytes, live_at_peak;

@@ -5,7 +5,7 @@
 
 #include "view/format.h"
 
-static void put_bytes(struct tp_buffer *out, double bytes)
+void tp_memory_put_bytes(struct tp_buffer *out, double bytes)
 {
     tp_format_memory(out, tp_number_integer((int64_t)round(bytes)));
 }
@@ -38,11 +38,11 @@ static void put_nothing_recorded(struct tp_buffer *out, const struct tp_alloc_pr
 static void put_samples(struct tp_buffer *out, const struct tp_alloc_profile *p)
 {
     tp_buffer_count(out, p->records, "sample{|s}, one in ");
-    put_bytes(out, (double)p->largest_period);
+    tp_memory_put_bytes(out, (double)p->largest_period);
     tp_buffer_string(out, " on average; all numbers are estimates\n");
     put_label(out, "no row");
     tp_buffer_string(out, "whatever has none below allocated less than ");
-    put_bytes(out, -log(0.05) * (double)p->largest_period);
+    tp_memory_put_bytes(out, -log(0.05) * (double)p->largest_period);
     tp_buffer_string(out, ", with 95 %\n");
 }
 
@@ -123,7 +123,7 @@ static void put_late(struct tp_buffer *out, const struct tp_alloc_profile *p)
     if (c->late_calls) {
         tp_buffer_string(out, "; at least ");
         tp_buffer_count(out, c->late_calls, "allocation{|s} of ");
-        put_bytes(out, (double)c->late_bytes);
+        tp_memory_put_bytes(out, (double)c->late_bytes);
         tp_buffer_string(out, " came before");
     }
     tp_buffer_char(out, '\n');
@@ -143,7 +143,7 @@ static void put_unrecorded(struct tp_buffer *out, const struct tp_report *report
     if (c->unrecorded_calls) {
         tp_buffer_string(out, " with at least ");
         tp_buffer_count(out, c->unrecorded_calls, "allocation{|s} of ");
-        put_bytes(out, (double)c->unrecorded_bytes);
+        tp_memory_put_bytes(out, (double)c->unrecorded_bytes);
     }
     if (c->unrecorded_program != TP_STRING_NONE) {
         tp_buffer_string(out, ": ");
@@ -173,7 +173,7 @@ static void put_coverage(struct tp_buffer *out, const struct tp_report *report,
     if (p->largest_period && c->counted && !c->is_selected) {
         put_label(out, "counted");
         tp_buffer_count(out, c->counted, "allocation{|s} of ");
-        put_bytes(out, (double)c->counted_bytes);
+        tp_memory_put_bytes(out, (double)c->counted_bytes);
         tp_buffer_string(out, ", exactly, by the threads that have records, up to their last\n");
     }
 }
@@ -212,29 +212,29 @@ static void put_total(struct tp_buffer *out, const struct tp_alloc_profile *p)
     const struct tp_alloc_sums *s = &p->total;
 
     put_label(out, "allocated");
-    put_bytes(out, s->allocated_bytes);
+    tp_memory_put_bytes(out, s->allocated_bytes);
     if (p->largest_period) {
         struct tp_alloc_interval bytes = tp_alloc_bytes_interval(s);
         tp_buffer_string(out, " (");
-        put_bytes(out, bytes.low);
+        tp_memory_put_bytes(out, bytes.low);
         tp_buffer_string(out, " to ");
-        put_bytes(out, bytes.high);
+        tp_memory_put_bytes(out, bytes.high);
         tp_buffer_string(out, " with 95 %)");
     }
     tp_buffer_string(out, " in ");
     tp_buffer_count(out, (uint64_t)round(s->allocations), "allocation{|s}, ");
     tp_buffer_format(out, "%.0f of them temporary\n", round(s->temporary));
     put_label(out, "freed");
-    put_bytes(out, s->freed_bytes);
+    tp_memory_put_bytes(out, s->freed_bytes);
     tp_buffer_string(out, " in ");
     tp_buffer_count(out, (uint64_t)round(s->frees), "free{|s}\n");
     put_label(out, "peak");
-    put_bytes(out, p->peak_bytes);
+    tp_memory_put_bytes(out, p->peak_bytes);
     tp_buffer_format(out, " at %.3f s%s\n", (double)p->peak_ns / 1e9,
                      p->processes > 1 ? ", the highest process's; the sum of all processes' peaks"
                                       : "");
     put_label(out, "live at end");
-    put_bytes(out, s->live_bytes);
+    tp_memory_put_bytes(out, s->live_bytes);
     tp_buffer_string(out, " in ");
     tp_buffer_count(out, (uint64_t)round(s->live_blocks), "block{|s}\n");
 }

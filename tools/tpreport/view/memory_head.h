@@ -12,4 +12,7 @@ void tp_memory_put_head(struct tp_buffer *out, const struct tp_report *report);
 /** tp_memory_put_coverage - as a member of a JSON object */
 void tp_memory_put_coverage(struct tp_buffer *out, const struct tp_report *report);
 
+/** tp_memory_put_bytes - as PyTorch's tables tell it: "1.50 KB" */
+void tp_memory_put_bytes(struct tp_buffer *out, double bytes);
+
 #endif

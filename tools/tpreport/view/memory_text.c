@@ -13,13 +13,6 @@
 #define CURVE_LINES 16
 #define BAR 40
 
-static void put_bytes(struct tp_buffer *out, double bytes)
-{
-    struct tp_number number = tp_number_integer((int64_t)round(bytes));
-
-    tp_format_memory(out, number);
-}
-
 /* A cell of @width columns, to the right. */
 static void put_right(struct tp_buffer *out, const struct tp_buffer *cell, size_t width)
 {
@@ -32,7 +25,7 @@ static void put_bytes_cell(struct tp_buffer *out, double bytes)
 {
     struct tp_buffer cell = {0};
 
-    put_bytes(&cell, bytes);
+    tp_memory_put_bytes(&cell, bytes);
     put_right(out, &cell, 13);
     tp_buffer_fini(&cell);
 }
