@@ -472,7 +472,7 @@ def temporary_ones_of_samples():
     """Between a sample and its free others were allocated that are no samples."""
     for alloc in ("sample:64k", "count+sample:64k"):
         with tap.folder() as out:
-            record(out, [ALLOCS, "mix", "100000"], TPAGENT_ALLOC=alloc)
+            record(out, [ALLOCS, "mix", "500000"], TPAGENT_ALLOC=alloc)
             total = memory(out)["total"]
             assert total["temporary"] < 0.02 * total["allocations"], (alloc, total)
         with tap.folder() as out:
