@@ -1,56 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "input/tptrace_stream.h"
+#include "input/tptrace_stream_run.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/tptrace_async.h"
-#include "input/tptrace_blocks.h"
-#include "input/tptrace_file.h"
 #include "event/brief.h"
-#include "trace/block.h"
+#include "input/tptrace_file.h"
 
 #define WORTH_A_WORKER (64u << 10) /* bytes on disk: about a dozen blocks */
-
-struct run;
-
-/* A track that is being read. */
-struct tptrace_reading {
-    struct run *run;
-    struct tptrace_source source;
-    const struct tptrace_consumer *consumer; /* of the worker at it */
-    struct tp_stream stream;
-    void *note; /* the consumers' */
-    bool is_watched, failed;
-    bool broken;    /* a piece could not be read: the next one starts anew */
-    uint32_t given; /* pieces that workers took */
-    uint32_t done;
-};
-
-struct run {
-    struct tptrace_process *process;
-    struct tptrace_names *names;
-    const struct tptrace_stream_options *options;
-    const struct tptrace_consumer *consumers;
-
-    pthread_mutex_t lock; /* what is below, the process's totals, `given` and `done` */
-    pthread_cond_t turn;
-    struct tptrace_blocks blocks;
-    int error;
-    struct tptrace_async_table async;
-    struct tptrace_open_ranges *open;
-};
-
-struct worker {
-    struct run *run;
-    const struct tptrace_consumer *consumer;
-    struct tp_block_decoder *decoder;
-    void *bytes;
-    size_t capacity;
-    pthread_t thread;
-};
 
 /* A piece on its way: what a worker took. */
 struct job {
@@ -105,7 +64,8 @@ static int take_range(void *context, const struct tp_stream_range *range)
     return r->consumer->range(r->consumer->context, &r->source, range);
 }
 
-static const struct tp_stream_name *async_name(const struct run *run, const uint64_t *record)
+static const struct tp_stream_name *async_name(const struct tptrace_stream_run *run,
+                                               const uint64_t *record)
 {
     const struct tp_stream_names *names = tptrace_names_stream(run->names);
     uint32_t id = tp_slot_argument(record);
@@ -117,7 +77,7 @@ static const struct tp_stream_name *async_name(const struct run *run, const uint
 }
 
 /* @end is NULL for a range without one. */
-static int deliver_async(struct run *run, const struct tptrace_source *source,
+static int deliver_async(struct tptrace_stream_run *run, const struct tptrace_source *source,
                          const struct tptrace_consumer *consumer,
                          const struct tptrace_async_half *begin,
                          const struct tptrace_async_half *end, int64_t last_ns)
@@ -147,7 +107,7 @@ static int deliver_async(struct run *run, const struct tptrace_source *source,
 static int take_point(void *context, const uint64_t *record, int64_t ns, uint64_t sequence)
 {
     struct tptrace_reading *r = context;
-    struct run *run = r->run;
+    struct tptrace_stream_run *run = r->run;
     unsigned kind = tp_slot_kind(record);
     struct tptrace_async_half half = {.id = record[4],
                                       .is_end = kind == TP_EVENT_ASYNC_END,
@@ -263,14 +223,15 @@ bool tptrace_thread_is(const struct tptrace_meta *meta, const char *wanted, uint
     return false;
 }
 
-static bool thread_is_wanted(const struct run *run, const struct tptrace_track *track)
+static bool thread_is_wanted(const struct tptrace_stream_run *run,
+                             const struct tptrace_track *track)
 {
     return tptrace_thread_is(&run->process->meta, run->options->thread, track->tid);
 }
 
 /* Device work is recorded by other threads than those that launched it, and a block may be freed by
  * another thread than the one that allocated it. */
-static bool track_is_read(const struct run *run, const struct tptrace_track *track)
+static bool track_is_read(const struct tptrace_stream_run *run, const struct tptrace_track *track)
 {
     return run->options->in_time || tptrace_cuda_is(&run->process->meta.cuda, "cupti") ||
            thread_is_wanted(run, track);
@@ -279,7 +240,8 @@ static bool track_is_read(const struct run *run, const struct tptrace_track *tra
 /* ---- one piece ---- */
 
 /* Who reads a track, made with its first piece; under the lock. */
-static struct tptrace_reading *find_reading(struct run *run, const struct tptrace_piece *piece)
+struct tptrace_reading *tptrace_stream_reading(struct tptrace_stream_run *run,
+                                               const struct tptrace_piece *piece)
 {
     struct tptrace_reading *r = piece->track->reading;
 
@@ -335,7 +297,8 @@ static bool skip_records(struct tp_block *block, uint32_t skip)
     return in_ring == skip;
 }
 
-static void lose_piece(struct run *run, const struct tptrace_piece *piece, struct tp_diag *diag)
+static void lose_piece(struct tptrace_stream_run *run, const struct tptrace_piece *piece,
+                       struct tp_diag *diag)
 {
     struct tptrace_process *process = run->process;
     char path[TPTRACE_PATH_MAX];
@@ -351,10 +314,10 @@ static void lose_piece(struct run *run, const struct tptrace_piece *piece, struc
 
 /* Return: 1 with what no other piece has of a block, 0 when it is damaged (noted), negative to
  * stop. */
-static int decode_piece(struct worker *w, const struct tptrace_piece *piece,
-                        struct tp_block *ret_block)
+int tptrace_stream_decode(struct tptrace_stream_worker *w, const struct tptrace_piece *piece,
+                          struct tp_block *ret_block)
 {
-    struct run *run = w->run;
+    struct tptrace_stream_run *run = w->run;
     struct tp_diag diag;
     int64_t n = tptrace_process_read_piece(run->process, piece, &w->bytes, &w->capacity, &diag);
 
@@ -373,8 +336,8 @@ static int decode_piece(struct worker *w, const struct tptrace_piece *piece,
     return error == -ENOMEM ? error : 0;
 }
 
-static void note_difference(struct run *run, const struct tptrace_piece *piece, const char *what,
-                            uint64_t found, uint64_t expected)
+static void note_difference(struct tptrace_stream_run *run, const struct tptrace_piece *piece,
+                            const char *what, uint64_t found, uint64_t expected)
 {
     char path[TPTRACE_PATH_MAX];
     struct tp_diag diag;
@@ -388,7 +351,7 @@ static void note_difference(struct run *run, const struct tptrace_piece *piece, 
 }
 
 /* @lost_before, @open_fits: before the block was fed, unless it begins anew. */
-static void verify_block(struct run *run, const struct tptrace_reading *r,
+static void verify_block(struct tptrace_stream_run *run, const struct tptrace_reading *r,
                          const struct tptrace_piece *piece, const struct tp_block *block,
                          uint64_t lost_before, bool open_fits)
 {
@@ -407,9 +370,9 @@ static void verify_block(struct run *run, const struct tptrace_reading *r,
 }
 
 /* Before the first record of a block. */
-static int begin_block(struct run *run, struct tptrace_reading *r,
-                       const struct tptrace_piece *piece, const struct tp_block *block,
-                       bool *ret_open_fits)
+int tptrace_stream_begin_block(struct tptrace_stream_run *run, struct tptrace_reading *r,
+                               const struct tptrace_piece *piece, const struct tp_block *block,
+                               bool *ret_open_fits)
 {
     int error = 0;
 
@@ -427,12 +390,12 @@ static int begin_block(struct run *run, struct tptrace_reading *r,
     return error;
 }
 
-static int feed_block(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece,
-                      const struct tp_block *block)
+static int feed_block(struct tptrace_stream_run *run, struct tptrace_reading *r,
+                      const struct tptrace_piece *piece, const struct tp_block *block)
 {
     uint64_t lost = r->stream.counts.lost_records;
     bool verify = run->options->verify, open_fits = true;
-    int error = begin_block(run, r, piece, block, &open_fits);
+    int error = tptrace_stream_begin_block(run, r, piece, block, &open_fits);
 
     if (error)
         return error;
@@ -442,12 +405,13 @@ static int feed_block(struct run *run, struct tptrace_reading *r, const struct t
     return error;
 }
 
-static const uint64_t *ring_slots(const struct run *run, const struct tptrace_piece *piece)
+const uint64_t *tptrace_stream_ring_slots(const struct tptrace_stream_run *run,
+                                          const struct tptrace_piece *piece)
 {
     return run->process->ring_slots + piece->offset * TP_SLOT_WORDS;
 }
 
-static int begin_ring(struct tptrace_reading *r, const struct tptrace_piece *piece)
+int tptrace_stream_begin_ring(struct tptrace_reading *r, const struct tptrace_piece *piece)
 {
     bool goes_on = piece->first_slot && !piece->gap && !r->broken;
     uint64_t before[TP_SLOT_WORDS];
@@ -455,22 +419,24 @@ static int begin_ring(struct tptrace_reading *r, const struct tptrace_piece *pie
 
     if (piece->gap || r->broken)
         error = tp_stream_restart(&r->stream, NULL, 0, piece->first_ticks);
-    if (!goes_on && tp_brief_before(ring_slots(r->run, piece), piece->slots, before))
+    if (!goes_on && tp_brief_before(tptrace_stream_ring_slots(r->run, piece), piece->slots, before))
         memcpy(r->stream.counters, before + 1, sizeof(r->stream.counters));
     r->broken = false;
     return error;
 }
 
-static int feed_ring(struct run *run, struct tptrace_reading *r, const struct tptrace_piece *piece)
+static int feed_ring(struct tptrace_stream_run *run, struct tptrace_reading *r,
+                     const struct tptrace_piece *piece)
 {
-    int error = begin_ring(r, piece);
+    int error = tptrace_stream_begin_ring(r, piece);
 
-    return error ? error : tp_stream_feed(&r->stream, ring_slots(run, piece), piece->slots);
+    return error ? error
+                 : tp_stream_feed(&r->stream, tptrace_stream_ring_slots(run, piece), piece->slots);
 }
 
 /* Wait until all pieces before this one on its track are done. Return: false when the run failed.
  */
-static bool wait_for_turn(struct run *run, const struct job *job)
+static bool wait_for_turn(struct tptrace_stream_run *run, const struct job *job)
 {
     pthread_mutex_lock(&run->lock);
     while (job->reading->done != job->turn && !run->error)
@@ -480,7 +446,7 @@ static bool wait_for_turn(struct run *run, const struct job *job)
     return go;
 }
 
-static void end_turn(struct run *run, const struct job *job, int error)
+static void end_turn(struct tptrace_stream_run *run, const struct job *job, int error)
 {
     pthread_mutex_lock(&run->lock);
     job->reading->done++;
@@ -490,13 +456,13 @@ static void end_turn(struct run *run, const struct job *job, int error)
     pthread_mutex_unlock(&run->lock);
 }
 
-static int read_piece(struct worker *w, const struct job *job)
+static int read_piece(struct tptrace_stream_worker *w, const struct job *job)
 {
-    struct run *run = w->run;
+    struct tptrace_stream_run *run = w->run;
     struct tptrace_reading *r = job->reading;
     struct tp_block block;
     bool ring = job->piece.segment == TPTRACE_RING;
-    int decoded = ring ? 1 : decode_piece(w, &job->piece, &block);
+    int decoded = ring ? 1 : tptrace_stream_decode(w, &job->piece, &block);
     int error = decoded < 0 ? decoded : 0;
 
     if (!wait_for_turn(run, job))
@@ -519,7 +485,7 @@ static int read_piece(struct worker *w, const struct job *job)
 /* ---- all pieces ---- */
 
 /* The next piece. Return: false when there is none, or the run has failed. */
-static bool take_next(struct run *run, struct job *job)
+static bool take_next(struct tptrace_stream_run *run, struct job *job)
 {
     int found = 0;
 
@@ -528,7 +494,7 @@ static bool take_next(struct run *run, struct job *job)
            !track_is_read(run, job->piece.track))
         found = 0;
     if (found > 0) {
-        job->reading = find_reading(run, &job->piece);
+        job->reading = tptrace_stream_reading(run, &job->piece);
         if (job->reading)
             job->turn = job->reading->given++;
         else
@@ -543,7 +509,7 @@ static bool take_next(struct run *run, struct job *job)
 }
 
 /* One thread shows what all have read. */
-static void show_progress(const struct worker *w, const struct job *job)
+static void show_progress(const struct tptrace_stream_worker *w, const struct job *job)
 {
     const struct tp_progress_part *progress = w->run->options->progress;
 
@@ -553,7 +519,7 @@ static void show_progress(const struct worker *w, const struct job *job)
 
 static void *work(void *argument)
 {
-    struct worker *w = argument;
+    struct tptrace_stream_worker *w = argument;
     struct job job;
 
     while (take_next(w->run, &job)) {
@@ -564,205 +530,9 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* ---- all records in the order of time ---- */
+/* ---- the end ---- */
 
-/* A track on its way: one piece of it is in memory, from its first record's time on. */
-struct lane {
-    struct tptrace_reading *reading;
-    const struct tptrace_piece *next, *end; /* pieces to come */
-    uint64_t *copy;                         /* slots of a block; NULL: of a ring, or none */
-    const uint64_t *slots;
-    size_t at, count;
-    uint64_t ticks; /* of the next record, or of the next piece; never goes back */
-};
-
-struct lanes {
-    struct tptrace_pieces pieces;
-    struct lane *items;
-    struct lane **heap; /* the earliest one on top */
-    size_t count;       /* in the heap */
-};
-
-static int compare_pieces(const void *a, const void *b)
-{
-    const struct tptrace_piece *left = a, *right = b;
-    uint32_t l = left->track->ordinal, r = right->track->ordinal;
-
-    if (l != r)
-        return l < r ? -1 : 1;
-    return (left->first_slot > right->first_slot) - (left->first_slot < right->first_slot);
-}
-
-static int collect_pieces(struct run *run, struct lanes *lanes)
-{
-    struct tptrace_piece piece;
-    int found, error = 0;
-
-    while (!error && (found = tptrace_blocks_next(&run->blocks, &piece)) != 0)
-        error = found < 0 ? found : tptrace_pieces_add(&lanes->pieces, &piece);
-    if (lanes->pieces.count)
-        qsort(lanes->pieces.items, lanes->pieces.count, sizeof(piece), compare_pieces);
-    return error;
-}
-
-static void sift_down(struct lanes *lanes, size_t at)
-{
-    struct lane *lane = lanes->heap[at];
-
-    for (size_t child; (child = 2 * at + 1) < lanes->count; at = child) {
-        if (child + 1 < lanes->count && lanes->heap[child + 1]->ticks < lanes->heap[child]->ticks)
-            child++;
-        if (lanes->heap[child]->ticks >= lane->ticks)
-            break;
-        lanes->heap[at] = lanes->heap[child];
-    }
-    lanes->heap[at] = lane;
-}
-
-static int make_lanes(struct run *run, struct lanes *lanes)
-{
-    const struct tptrace_piece *piece = lanes->pieces.items, *end = piece + lanes->pieces.count;
-
-    lanes->items = calloc(run->process->tracks.count + 1, sizeof(*lanes->items));
-    lanes->heap = calloc(run->process->tracks.count + 1, sizeof(struct lane *));
-    if (!lanes->items || !lanes->heap)
-        return -ENOMEM;
-    while (piece < end) {
-        struct lane *lane = &lanes->items[lanes->count];
-        *lane = (struct lane){
-            .reading = find_reading(run, piece), .next = piece, .ticks = piece->first_ticks};
-        if (!lane->reading)
-            return -ENOMEM;
-        while (piece < end && piece->track == lane->next->track)
-            piece++;
-        lane->end = piece;
-        lanes->heap[lanes->count++] = lane;
-    }
-    for (size_t i = lanes->count / 2; i-- > 0;)
-        sift_down(lanes, i);
-    return 0;
-}
-
-/* The lane's next piece into memory; a damaged one has no records. */
-static int load_piece(struct worker *w, struct lane *lane)
-{
-    struct tp_progress_part *progress = w->run->options->progress;
-    const struct tptrace_piece *piece = lane->next++;
-    bool open_fits;
-    struct tp_block block;
-
-    free(lane->copy);
-    lane->copy = NULL;
-    lane->at = lane->count = 0;
-    if (progress)
-        tp_progress_part_step(progress, progress->done += piece->bytes);
-    if (piece->segment == TPTRACE_RING) {
-        lane->slots = ring_slots(w->run, piece);
-        lane->count = piece->slots;
-        return begin_ring(lane->reading, piece);
-    }
-    int decoded = decode_piece(w, piece, &block);
-    lane->reading->broken |= !decoded;
-    if (decoded <= 0)
-        return decoded;
-    lane->count = block.slot_count;
-    lane->slots = lane->copy = malloc((lane->count + 1) * TP_SLOT_BYTES);
-    if (!lane->copy)
-        return -ENOMEM;
-    memcpy(lane->copy, block.slots, lane->count * TP_SLOT_BYTES);
-    return begin_block(w->run, lane->reading, piece, &block, &open_fits);
-}
-
-/* Of a brief record, as of the first one of a ring that goes on, it is that of the record before.
- */
-static uint64_t next_time(const struct lane *lane)
-{
-    const struct tptrace_piece *next = lane->next;
-
-    if (lane->at < lane->count) {
-        const uint64_t *record = lane->slots + lane->at * TP_SLOT_WORDS;
-        return tp_is_brief(tp_slot_kind(record))
-                   ? lane->ticks
-                   : tp_ticks_unwrap(tp_slot_ticks(record), lane->reading->stream.ticks);
-    }
-    if (next == lane->end || (next->segment == TPTRACE_RING && !next->gap))
-        return lane->ticks;
-    return next->first_ticks;
-}
-
-static void keep_time(struct lane *lane)
-{
-    uint64_t ticks = next_time(lane);
-
-    if ((int64_t)(ticks - lane->ticks) > 0)
-        lane->ticks = ticks;
-}
-
-/* Records up to @until. */
-static int feed_lane(struct lane *lane, uint64_t until)
-{
-    struct tp_stream *stream = &lane->reading->stream;
-    int error = 0;
-
-    while (lane->at < lane->count && lane->ticks <= until && !error) {
-        const uint64_t *record = lane->slots + lane->at * TP_SLOT_WORDS;
-        unsigned slots = tp_kind_slots(tp_slot_kind(record));
-        if (!slots || slots > lane->count - lane->at) /* what no ring check refuses */
-            slots = (unsigned)(lane->count - lane->at);
-        else
-            error = tp_stream_feed(stream, record, slots);
-        lane->at += slots;
-        keep_time(lane);
-    }
-    return error;
-}
-
-static int run_lanes(struct worker *w, struct lanes *lanes)
-{
-    int error = 0;
-
-    while (lanes->count && !error) {
-        struct lane *lane = lanes->heap[0];
-        uint64_t until = UINT64_MAX;
-        for (size_t i = 1; i < 3 && i < lanes->count; i++)
-            until = lanes->heap[i]->ticks < until ? lanes->heap[i]->ticks : until;
-        lane->reading->consumer = w->consumer;
-        if (lane->at < lane->count)
-            error = feed_lane(lane, until);
-        else if (lane->next < lane->end)
-            error = load_piece(w, lane);
-        else
-            lanes->heap[0] = lanes->heap[--lanes->count];
-        error = error == -TP_ECORRUPT ? 0 : error;
-        keep_time(lane);
-        if (lanes->count)
-            sift_down(lanes, 0);
-    }
-    return error;
-}
-
-static int run_in_time(struct run *run)
-{
-    struct worker w = {
-        .run = run, .consumer = &run->consumers[0], .decoder = tp_block_decoder_create()};
-    struct lanes lanes = {0};
-    int error = w.decoder ? collect_pieces(run, &lanes) : -ENOMEM;
-
-    if (!error)
-        error = make_lanes(run, &lanes);
-    if (!error)
-        error = run_lanes(&w, &lanes);
-    for (size_t i = 0; lanes.items && i < run->process->tracks.count; i++)
-        free(lanes.items[i].copy);
-    free(lanes.items);
-    free(lanes.heap);
-    free(lanes.pieces.items);
-    free(w.bytes);
-    tp_block_decoder_destroy(w.decoder);
-    return error;
-}
-
-static void free_readings(struct run *run)
+static void free_readings(struct tptrace_stream_run *run)
 {
     const struct tptrace_tracks *tracks = &run->process->tracks;
 
@@ -785,7 +555,7 @@ static void add_counts(struct tptrace_totals *totals, const struct tptrace_readi
 }
 
 /* All records have been read: what is still open is unfinished. */
-static int finish_tracks(struct run *run)
+static int finish_tracks(struct tptrace_stream_run *run)
 {
     const struct tptrace_tracks *tracks = &run->process->tracks;
     struct tptrace_totals *totals = &run->process->totals;
@@ -820,7 +590,7 @@ static int finish_tracks(struct run *run)
     return error;
 }
 
-static int finish_async(struct run *run)
+static int finish_async(struct tptrace_stream_run *run)
 {
     struct tptrace_process *p = run->process;
     const struct tptrace_async_half *half;
@@ -851,7 +621,7 @@ static int finish_async(struct run *run)
 }
 
 /* Workers beyond what there is to do would only cost their start. */
-static unsigned count_workers(const struct run *run)
+static unsigned count_workers(const struct tptrace_stream_run *run)
 {
     uint64_t bytes = 0, wanted = run->options->workers;
 
@@ -862,14 +632,14 @@ static unsigned count_workers(const struct run *run)
     return wanted > 64 ? 64 : (unsigned)wanted;
 }
 
-static int run_workers(struct run *run)
+static int run_workers(struct tptrace_stream_run *run)
 {
     unsigned wanted = count_workers(run), started = 0;
-    struct worker workers[64] = {0};
+    struct tptrace_stream_worker workers[64] = {0};
 
     for (unsigned i = 0; i < wanted; i++) {
-        struct worker *w = &workers[i];
-        *w = (struct worker){
+        struct tptrace_stream_worker *w = &workers[i];
+        *w = (struct tptrace_stream_worker){
             .run = run, .consumer = &run->consumers[i], .decoder = tp_block_decoder_create()};
         if (!w->decoder)
             break;
@@ -890,127 +660,27 @@ static int run_workers(struct run *run)
     return started ? run->error : -ENOMEM;
 }
 
-/* ---- what was evicted ---- */
-
-/* Lists show no range that is gone, nor what began there. */
-static bool is_of_ranges(const struct tptrace_stream_options *options)
-{
-    return options->fold || options->verify;
-}
-
-/* Sums tell nothing of a selection within a process, and they are of ranges that were folded. */
-static bool wants_summary(const struct run *run)
-{
-    const struct tptrace_stream_options *options = run->options;
-
-    return run->process->summary.is_there && run->consumers[0].evicted &&
-           (is_of_ranges(options) || tptrace_summary_has_work(&run->process->summary)) &&
-           !options->window_count && !options->thread && !options->kept_only;
-}
-
-static int fail_track(struct run *run, uint32_t number)
-{
-    struct tp_diag diag;
-
-    tp_diag_fail(&diag, -TP_ECORRUPT, TP_DIAG_NO_OFFSET, "track %u is there twice, or is none",
-                 number);
-    run->process->totals.unreadable_files++;
-    tptrace_trouble(run->process, &diag, TP_SUMMARY_FILE);
-    return 0;
-}
-
-/* Ranges that were open in what was evicted go on in what is left. */
-static int begin_track(struct run *run, const struct tp_summary_track *told, void **notes)
-{
-    struct tptrace_process *p = run->process;
-    struct tptrace_track *track;
-
-    int error = tptrace_process_find_track(p, told->track, &track);
-    if (error == -TP_ELIMIT || (!error && track->reading))
-        return fail_track(run, told->track);
-    if (error)
-        return error;
-    track->join.next = track->join.first_gap = told->next_slot;
-    if (tptrace_process_uncounted(p))
-        track->join.begins_at = told->next_slot;
-    struct tptrace_piece piece = {.track = track, .first_ticks = told->ticks};
-    struct tptrace_reading *r = find_reading(run, &piece);
-    if (!r)
-        return -ENOMEM;
-    return tptrace_summary_adopt(&p->summary, told, &p->clock, r->is_watched ? notes : NULL,
-                                 &r->stream);
-}
-
-static int begin_half(struct run *run, const struct tp_summary_half *told)
-{
-    struct tptrace_process *p = run->process;
-    struct tptrace_async_half half, other;
-    struct tptrace_track *track;
-    size_t cursor = 0;
-
-    int error = tptrace_process_find_track(p, told->track, &track);
-    if (error)
-        return error == -TP_ELIMIT ? fail_track(run, told->track) : error;
-    half = (struct tptrace_async_half){
-        .id = told->record[4],
-        .is_end = tp_slot_kind(told->record) == TP_EVENT_ASYNC_END,
-        .ns = tp_clock_ns(&p->clock, &cursor, told->ticks),
-        .tid = track->tid,
-        .ordinal = track->ordinal,
-    };
-    memcpy(half.record, told->record, sizeof(half.record));
-    error = tptrace_async_match(&run->async, &half, &other);
-    return error < 0 && error != -TP_ELIMIT ? error : 0;
-}
-
-static int begin_evicted(struct run *run)
-{
-    struct tptrace_process *p = run->process;
-    const struct tp_summary *summary = &p->summary.file;
-    struct tptrace_source source = {.process = p,
-                                    .names = run->names,
-                                    .ordinal = run->options->first_ordinal,
-                                    .user = run->options->user,
-                                    .options = run->options,
-                                    .cuda_totals = &p->totals.cuda};
-    void **notes = calloc(2 * ((size_t)summary->frame_count + 1), sizeof(*notes));
-
-    if (!notes)
-        return -ENOMEM;
-    run->blocks.first_segment = summary->totals.first_segment;
-    if (summary->totals.last_ticks > p->last_ticks)
-        p->last_ticks = summary->totals.last_ticks;
-    p->totals.stream.device_memory += summary->totals.device_memory;
-    p->totals.cuda.has_device_work |= tptrace_summary_has_work(&p->summary);
-    p->summary.work_only = !is_of_ranges(run->options);
-    int error = run->consumers[0].evicted(run->consumers[0].context, &source, notes);
-    for (uint32_t i = 0; i < summary->track_count && !p->summary.work_only && !error; i++)
-        error = begin_track(run, &summary->tracks[i], notes);
-    for (uint32_t i = 0; i < summary->half_count && !p->summary.work_only && !error; i++)
-        error = begin_half(run, &summary->halves[i]);
-    free(notes);
-    return error;
-}
+/* ---- the whole ---- */
 
 int tptrace_stream_process(struct tptrace_process *process, struct tptrace_names *names,
                            const struct tptrace_stream_options *options,
                            const struct tptrace_consumer *consumers,
                            struct tptrace_open_ranges *ret_open)
 {
-    struct run run = {.process = process,
-                      .names = names,
-                      .options = options,
-                      .consumers = consumers,
-                      .open = ret_open};
+    struct tptrace_stream_run run = {.process = process,
+                                     .names = names,
+                                     .options = options,
+                                     .consumers = consumers,
+                                     .open = ret_open};
 
     *ret_open = (struct tptrace_open_ranges){0};
     pthread_mutex_init(&run.lock, NULL);
     pthread_cond_init(&run.turn, NULL);
     tptrace_blocks_begin(&run.blocks, process, options->verify);
-    process->summary.is_used = wants_summary(&run);
-    int error = process->summary.is_used ? begin_evicted(&run) : 0;
+    process->summary.is_used = tptrace_stream_wants_summary(&run);
+    int error = process->summary.is_used ? tptrace_stream_begin_evicted(&run) : 0;
     if (!error)
-        error = options->in_time ? run_in_time(&run) : run_workers(&run);
+        error = options->in_time ? tptrace_stream_in_time(&run) : run_workers(&run);
     if (!error)
         error = finish_tracks(&run);
     if (!error)
