@@ -14,14 +14,7 @@
 #include "sources.h"
 #include "trace/file.h"
 
-#define NAMES_FIRST (128u << 10) /* most processes have fewer; then twice as much each time, */
-#define NAMES_STEP (1u << 20)    /* but no larger step than that */
-#define EXTENDING_TURNS 50       /* for somebody else who makes the file larger */
-#define EXTENDING_TURN_NS 20000u
-#define STRAGGLERS (8u << 10) /* bytes that names find which are made while the file is closed */
-#define ROOM_TO_SPARE (UINT64_C(64) << 20)
-#define NAMES_RETRY_NS 1000000000u /* after a refusal by the disk */
-#define SECOND_CLOCK_NS 200000u    /* nearer ones tell no rate: a reading is some 30 ns wide */
+#define SECOND_CLOCK_NS 200000u /* nearer ones tell no rate: a reading is some 30 ns wide */
 #define META_BUFFER (64u << 10)
 #define FILE_MODE 0600u /* of all files; nobody else is to read them */
 #define DIRECTORY_MODE 0700u
@@ -95,7 +88,7 @@ void tp_recording_read_environment(char *const *environment, int argc, char *con
     strcpy(facts.arguments + text.used, "]");
 }
 
-static int fail_at(const char *path, int error)
+int tp_recording_fail_at(const char *path, int error)
 {
     struct tp_text text;
 
@@ -202,10 +195,10 @@ static int write_small_file(const char *path, const char *bytes, size_t size)
     int fd = tp_os_open(TP_OS_NO_DIR, path, O_WRONLY | O_CREAT | O_EXCL, FILE_MODE);
 
     if (fd < 0)
-        return fail_at(path, fd);
+        return tp_recording_fail_at(path, fd);
     int64_t n = tp_os_write(fd, bytes, size);
     tp_os_close(fd);
-    return fail_at(path, n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC);
+    return tp_recording_fail_at(path, n == (int64_t)size ? 0 : n < 0 ? (int)n : -ENOSPC);
 }
 
 static int write_run_files(const char *name, uint64_t now_ns)
@@ -254,7 +247,7 @@ static int make_level(size_t end)
 
     tp_agent.run_dir[end] = '\0';
     int error = tp_os_mkdir(TP_OS_NO_DIR, tp_agent.run_dir, DIRECTORY_MODE);
-    fail_at(tp_agent.run_dir, error);
+    tp_recording_fail_at(tp_agent.run_dir, error);
     tp_agent.run_dir[end] = after;
     return error;
 }
@@ -410,7 +403,7 @@ static int make_instance_dir(struct tp_live *live)
     int error = tp_os_own_directory(tp_agent.run_dir);
 
     if (error)
-        return fail_at(tp_agent.run_dir, error);
+        return tp_recording_fail_at(tp_agent.run_dir, error);
     for (unsigned i = 0; i < 100 && (!i || error == -EEXIST); i++) {
         tp_text_init(&text, live->dir, sizeof(live->dir) - 64);
         tp_text_format(&text, "%s/%s", tp_agent.run_dir, tp_agent.host);
@@ -418,7 +411,7 @@ static int make_instance_dir(struct tp_live *live)
         if (host == -EEXIST)
             host = tp_os_own_directory(live->dir);
         if (host)
-            return fail_at(live->dir, host);
+            return tp_recording_fail_at(live->dir, host);
         tp_text_format(&text, "/%u-%llx", live->pid, (unsigned long long)(live->start_ns + i));
         if (facts.from[KEY_RANK]) {
             tp_text_string(&text, "-r");
@@ -430,7 +423,7 @@ static int make_instance_dir(struct tp_live *live)
         if (!error)
             live->start_ns += i;
     }
-    return fail_at(live->dir, error);
+    return tp_recording_fail_at(live->dir, error);
 }
 
 static void put_key_text(struct tp_text *text, const char *key, const char *value)
@@ -677,12 +670,12 @@ static int append_meta(struct tp_live *live, const char *bytes, size_t size, int
         return 0;
     int fd = open_meta(live, O_APPEND | flags, path);
     if (fd < 0)
-        return fail_at(path, fd);
+        return tp_recording_fail_at(path, fd);
     int64_t before = tp_os_seek_end(fd), n = tp_os_write(fd, bytes, size);
     if (n > 0 && n < (int64_t)size && before >= 0) /* half a line would spoil the next one */
         tp_os_truncate(fd, (uint64_t)before);
     tp_os_close(fd);
-    return n == (int64_t)size ? 0 : fail_at(path, n < 0 ? (int)n : -ENOSPC);
+    return n == (int64_t)size ? 0 : tp_recording_fail_at(path, n < 0 ? (int)n : -ENOSPC);
 }
 
 int tp_recording_meta(struct tp_live *live, const char *bytes, size_t size)
@@ -732,7 +725,7 @@ int tp_recording_open(struct tp_live *live)
         tp_text_format(&text, "%s/ring", live->dir);
     error = tp_os_mkdir(TP_OS_NO_DIR, live->ring_dir, DIRECTORY_MODE);
     if (error)
-        return fail_at(live->ring_dir, error);
+        return tp_recording_fail_at(live->ring_dir, error);
     char *buffer = tp_os_map(META_BUFFER);
     if (!buffer)
         return -ENOMEM;
@@ -800,140 +793,11 @@ void tp_recording_tell_unrecorded(void)
     append_run_line(TP_UNRECORDED_NAME, &text);
 }
 
-static void put_names_path(const struct tp_live *live, char path[TP_PATH_MAX + 16])
-{
-    struct tp_text text;
-
-    tp_text_init(&text, path, TP_PATH_MAX + 16);
-    tp_text_format(&text, "%s/names.tpn", live->dir);
-}
-
-static int open_names_file(const struct tp_live *live, int flags)
-{
-    char path[TP_PATH_MAX + 16];
-
-    put_names_path(live, path);
-    return fail_at(path, tp_os_open(TP_OS_NO_DIR, path, flags | O_NOFOLLOW, FILE_MODE));
-}
-
 #define LEAST_ADDRESS_LIMIT (UINT64_C(1) << 30)
 
 int tp_recording_has_room(void)
 {
     return tp_os_address_limit() < LEAST_ADDRESS_LIMIT
-               ? fail_at("RLIMIT_AS is below 1 GiB", -ENOMEM)
+               ? tp_recording_fail_at("RLIMIT_AS is below 1 GiB", -ENOMEM)
                : 0;
-}
-
-static const uint64_t table_bytes = TP_NAME_TABLE * sizeof(uint64_t);
-static const uint64_t cache_bytes =
-    (uint64_t)TP_THREADS_MAX * TP_NAME_CACHE * sizeof(struct tp_name_cache);
-
-void tp_recording_unmap_names(struct tp_live *live)
-{
-    char path[TP_PATH_MAX + 16];
-
-    tp_os_unmap(live->names.map, TP_NAMES_FILE_LIMIT);
-    tp_os_unmap((void *)live->names.table, table_bytes);
-    tp_os_unmap(live->name_caches, cache_bytes);
-    live->names.map = NULL;
-    live->names.table = NULL;
-    live->name_caches = NULL;
-    put_names_path(live, path);
-    tp_os_unlink(TP_OS_NO_DIR, path, false);
-}
-
-int tp_recording_open_names(struct tp_live *live)
-{
-    uint8_t header[TP_FILE_HEADER_BYTES];
-    int fd = open_names_file(live, O_RDWR | O_CREAT | O_EXCL);
-
-    if (fd < 0)
-        return fd;
-    int error = tp_os_allocate(fd, 0, NAMES_FIRST);
-    live->names.map = error ? NULL : tp_os_map_file(fd, TP_NAMES_FILE_LIMIT, false);
-    tp_os_close(fd);
-    live->names.table = tp_os_map(table_bytes);
-    live->name_caches = tp_os_map(cache_bytes);
-    if (!live->names.map || !live->names.table || !live->name_caches) {
-        tp_recording_unmap_names(live);
-        return error ? error : -ENOMEM;
-    }
-    tp_os_dont_fork(live->names.map, TP_NAMES_FILE_LIMIT);
-    tp_os_dont_fork((void *)live->names.table, table_bytes);
-    tp_os_dont_fork(live->name_caches, cache_bytes);
-    tp_names_header_write(header, live->uuid);
-    memcpy(live->names.map, header, sizeof(header));
-    atomic_store(&live->names.next_id, TP_NAME_FIRST);
-    atomic_store(&live->names.used, TP_NAMES_HEADER_BYTES);
-    atomic_store(&live->names.allocated, NAMES_FIRST);
-    return 0;
-}
-
-int tp_recording_extend_names(struct tp_live *live, uint64_t need)
-{
-    uint64_t allocated = atomic_load(&live->names.allocated);
-    uint64_t step = allocated < NAMES_STEP ? allocated : NAMES_STEP;
-    _Atomic uint32_t never = 0;
-    int error = 0;
-
-    if (!allocated || allocated + step > TP_NAMES_FILE_LIMIT)
-        return -TP_ELIMIT;
-    uint64_t retry_ns = atomic_load(&live->names.retry_ns);
-    if (retry_ns && tp_os_monotonic_ns() < retry_ns)
-        return -EAGAIN;
-    for (int i = 0; atomic_exchange(&live->names.extending, 1); i++) {
-        if (atomic_load(&live->names.used) + need <= atomic_load(&live->names.allocated))
-            return 0;
-        if (i == EXTENDING_TURNS)
-            return -EAGAIN;
-        tp_os_wait(&never, 0, EXTENDING_TURN_NS);
-    }
-    if (atomic_load(&live->names.allocated) == allocated) {
-        int fd = open_names_file(live, O_RDWR);
-        error = fd < 0 ? fd : tp_os_allocate(fd, allocated, step);
-        if (fd >= 0)
-            tp_os_close(fd);
-        if (!error)
-            atomic_store(&live->names.allocated, allocated + step);
-        atomic_store(&live->names.retry_ns, error ? tp_os_monotonic_ns() + NAMES_RETRY_NS : 0);
-    }
-    atomic_store(&live->names.extending, 0);
-    return error;
-}
-
-/*
- * What is not written is given back to the disk, and reads as zeros; the file keeps its size. A
- * store that comes all the same takes a block again, so this is done only where the disk has some.
- */
-static void give_back_blocks(const struct tp_live *live, int fd, uint64_t from, uint64_t to)
-{
-    uint64_t free_bytes, all_bytes;
-
-    if (tp_os_free_space(fd, &free_bytes, &all_bytes) || free_bytes < ROOM_TO_SPARE)
-        return;
-    tp_os_give_back(fd, from, to - from);
-    if (!atomic_load(&live->memory_rings))
-        tp_os_give_back(fd, 4096, TP_NAMES_HEADER_BYTES - 4096);
-}
-
-void tp_recording_close_names(struct tp_live *live)
-{
-    atomic_store(&live->names.allocated, 0); /* no more claims, no more steps */
-    if (!live->names.map)
-        return;
-    /* A thread that looked just before may still claim one name: that much room stays. */
-    uint64_t used = (atomic_load(&live->names.used) + 4095) & ~UINT64_C(4095);
-    uint64_t keep = used + TP_NAME_LENGTH_LIMIT + 4096;
-    int fd = open_names_file(live, O_RDWR);
-    struct tp_os_stat stat;
-    if (fd < 0)
-        return;
-    if (!tp_os_stat(fd, &stat)) {
-        bool cut = stat.size > keep && !tp_os_truncate(fd, keep);
-        live->names.final_bytes = cut ? keep : stat.size;
-        if (cut)
-            give_back_blocks(live, fd, used + STRAGGLERS, keep);
-    }
-    tp_os_close(fd);
 }

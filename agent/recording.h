@@ -23,6 +23,9 @@ int tp_recording_open(struct tp_live *live);
 /** tp_recording_counts - whether records carry counters of allocations. Context: any. */
 bool tp_recording_counts(void);
 
+/** tp_recording_fail_at - keep what could not be made. Context: arming thread. Return: @error. */
+int tp_recording_fail_at(const char *path, int error);
+
 /** tp_recording_failed_at - the file or folder that could not be made. Context: arming thread. */
 const char *tp_recording_failed_at(void);
 
